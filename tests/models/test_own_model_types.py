@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from posenc import RoPE
-from posenc.models import ModelType, diff, from_config
+from posenc.models import ModelType, diff, from_config, to_config
 from posenc.models.config.rope_parameters import one_rotation
 from posenc.models.model_positions import NotRead
 
@@ -69,3 +69,33 @@ def test_configs_inside_one_of_an_unknown_class_are_named() -> None:
 def test_what_is_no_tuple_of_model_types(types: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         from_config(CONFIG, types=types)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: ModelType("in_house"), TypeError, r"^names must be a tuple of words; got 'in_house'.*\('in_house',\)"),
+        (lambda: ModelType(("mine",), pairing="neox"), ValueError, "^pairing must be one of 'adjacent', 'halves'"),
+    ],
+)
+def test_a_model_type_with_a_wrong_field(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_a_plan_for_fewer_layers_than_there_are_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^rotations must have one entry for each of 4 layers.*returned 3\. Correct"):
+        from_config(CONFIG | {"rope_plan": [1, 0, 1]}, types=(MINE,))
+
+
+def test_a_config_is_written_back_with_the_types_that_read_it() -> None:
+    other = from_config(CONFIG | {"rope_theta": 1e6}, types=(MINE,))
+    written = to_config(other, CONFIG, types=(row for row in (MINE,)))
+    assert from_config(written, types=(MINE,)).groups[0].rotary_encoding == other.groups[0].rotary_encoding
+    with pytest.raises(ValueError, match=r"model_type must be one that is known here.*Choose the config"):
+        to_config(other, CONFIG)
+
+
+def test_a_wrapper_of_an_unknown_type_names_the_config_inside_it() -> None:
+    with pytest.raises(ValueError, match=r"Its text_config is a config of its own: give it to from_config by itself"):
+        from_config({"model_type": "in_house_vl", "text_config": CONFIG}, types=(MINE,))

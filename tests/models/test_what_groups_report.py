@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from posenc import Partial, RoPE
-from posenc.models import ModelPositions, from_config
+from posenc.diagnosis import diagnose
+from posenc.models import ModelPositions, diff, from_config
+from posenc.models.layer_sentences import in_words
 
 HEADS = "num_attention_heads"
 T5 = [HEADS, "d_kv", "relative_attention_num_buckets", "relative_attention_max_distance"]
@@ -156,3 +158,27 @@ def test_a_config_may_be_nested_64_levels_deep():
     assert nested(64).groups
     with pytest.raises(ValueError, match="config must be nested at most 64 levels deep"):
         nested(65)
+
+
+def test_parts_of_one_name_are_told_apart_by_their_key() -> None:
+    rope = {"rope_type": "default", "mrope_section": [4, 2, 2]}
+    text = {"head_dim": 16, "num_hidden_layers": 3, "rope_theta": 1e6, "rope_scaling": rope}
+    talker = {"text_config": text, "code_predictor_config": {"head_dim": 16, "num_hidden_layers": 5}}
+    vision = {"model_type": "qwen3_omni_moe_vision_encoder"}
+    thinker = {"text_config": text, "audio_config": {}, "vision_config": vision}
+    omni = {"model_type": "qwen3_omni_moe", "thinker_config": thinker, "talker_config": talker, "code2wav_config": {}}
+    found = from_config(omni)
+    assert {"text", "talker", "code predictor", "audio", "code2wav audio", "vision"} == set(found.parts)
+    other = from_config(omni | {"talker_config": talker | {"text_config": text | {"rope_theta": 1e4}}})
+    difference = diff(found, other)
+    assert [part.where for part in difference.parts] == ["talker, layers 0-2"]
+    (finding,) = diagnose(found, other).findings
+    assert finding.fix == "Set talker_config.text_config.rope_theta to 1000000.0, where it is 10000.0."
+    inside = {f"{name}_config": {} for name in ("patcher", "encoder", "decoder", "global")}
+    assert set(from_config({"model_type": "blt", **inside}).parts) == {"patcher", "encoder", "decoder", "global"}
+
+
+def test_pairs_of_a_tower_are_named_as_its_patches_are() -> None:
+    for model_type, first in (("pixtral", "row has"), ("gemma4_vision", "column has")):
+        group = next(group for group in read(model_type).groups if group.rotary_encoding is not None)
+        assert first in in_words(group)[0].partition("of which ")[2][:10]

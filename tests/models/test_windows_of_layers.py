@@ -159,3 +159,25 @@ def test_windows_of_an_unknown_type_are_not_compared() -> None:
     assert any("keys up to 4,095 positions before the query" in line for line in said)
     assert any("sliding_window = 4096 (int) is not read" in line for line in said)
     assert not diagnose(known, unknown).findings
+
+
+def test_a_word_with_a_letter_for_each_layer_is_a_schedule() -> None:
+    def note_on(**keys: object) -> str:
+        (note,) = from_config({**UNKNOWN, **keys}, stated={"pairing": "halves"}).not_read
+        return str(note)
+
+    for keys in ({"block_pattern": "MA"}, {"hybrid_layers": "M" * (UNKNOWN["num_hidden_layers"] - 1) + "*"}):
+        assert "which of them rotate, is not known here" in note_on(**keys)
+    assert "which of them rotate" not in note_on(block_pattern="AA")
+
+
+def test_stated_types_of_layers_are_not_said_to_go_unread() -> None:
+    layers = UNKNOWN["num_hidden_layers"]
+    types = ["linear_attention"] * (layers - 1) + ["full_attention"]
+    found = from_config(
+        {**UNKNOWN, "attn_type_list": [0] * (layers - 1) + [1]}, stated={"pairing": "halves", "layer_types": types}
+    )
+    assert [group.layers[-1] for group in found.groups] == [layers - 2, layers - 1]
+    (note,) = found.not_read
+    assert "attn_type_list" in note
+    assert "layer_types" not in note

@@ -18,6 +18,8 @@ from posenc.inspect.plain import as_plain
 PLAIN_WIDTH = 120
 #: No table is drawn narrower.
 NARROWEST = 20
+#: Characters of a word in a column of text that stay together.
+LONGEST_WORD = 16
 
 
 class Heading(str):
@@ -46,10 +48,17 @@ def heading(text: str) -> None:
 
 
 def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> list[str]:
-    """Lines of a table, wrapped to the width of the terminal; `numbers` names the columns aligned to the right."""
+    """Lines of a table, wrapped to the width of the terminal; `numbers` names the columns aligned to the right.
+
+    Numbers are never wrapped. Those that leave the first column no room follow in a table of their own below.
+    """
     from rich.table import Table
     from rich.text import Text
 
+    fitting = _fitting(headers, rows, numbers)
+    if fitting < len(headers):
+        first, rest = range(fitting), (0, *range(fitting, len(headers)))
+        return [line for part in (first, rest) for line in columns(*_part(headers, rows, numbers, part))]
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for index, header in enumerate(headers):
         is_number = index in numbers
@@ -57,6 +66,27 @@ def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequ
     for row in rows:
         grid.add_row(*(Text(escaped(cell)) for cell in row))
     return [_line(segments) for segments in _console().render_lines(grid, pad=False)]
+
+
+def _fitting(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> int:
+    """How many columns fit beside one another, at least two: numbers as they are, other cells by their longest word."""
+    room, width = 0, int(_console().width)
+    for index in range(len(headers)):
+        cells = [headers[index], *(row[index] for row in rows)]
+        parts = cells if index in numbers else [word for cell in cells for word in cell.split()]
+        longest = max(map(len, parts), default=0)
+        room += 2 + (longest if index in numbers else min(longest, LONGEST_WORD))
+        if room - 2 > width and index in numbers and index > 1:
+            return index
+    return len(headers)
+
+
+def _part(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int], chosen: Sequence[int]
+) -> tuple[list[str], list[list[str]], list[int]]:
+    """Some columns of a table, as arguments of `columns`."""
+    kept = [[cells[index] for index in chosen] for cells in (headers, *rows)]
+    return kept[0], kept[1:], [place for place, index in enumerate(chosen) if index in numbers]
 
 
 def _line(segments: Sequence[Any]) -> str:

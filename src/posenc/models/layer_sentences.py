@@ -12,6 +12,7 @@ from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.frequencies import Scaling
 from posenc.inspect import spectrum
 from posenc.models.model_positions import LayerGroup, RoleRotation
+from posenc.models.patch_positions import IN_WORDS, PatchPositions
 
 #: The axes of a position, by how many it has. Of an image, some towers count columns first.
 AXES = {3: ("time", "height", "width"), 2: ("first coordinate", "second coordinate")}
@@ -51,11 +52,11 @@ def _of_encoding(encoding: Encoding, group: LayerGroup) -> str:
         rows = "" if length is None else f", {length} rows"
         return f"{name}: a vector of {encoding.width} channels{rows} is added to the embeddings"
     if isinstance(encoding, RotaryEncoding) and encoding is group.rotary_encoding and group.channels is not None:
-        return _rotation(encoding, group.channels)
+        return _rotation(encoding, group.channels, group.patches)
     return text_lines.short(encoding)
 
 
-def _rotation(encoding: RotaryEncoding, channels: Pairing) -> str:
+def _rotation(encoding: RotaryEncoding, channels: Pairing, patches: PatchPositions | None = None) -> str:
     """The rotation of a model in words: which channels, how fast, scaled how."""
     inner = encoding
     while isinstance(within := getattr(inner, "encoding", None), RotaryEncoding):
@@ -65,7 +66,7 @@ def _rotation(encoding: RotaryEncoding, channels: Pairing) -> str:
     pairs = "(2i, 2i+1)" if channels.layout == "adjacent" else "(i, i + half)"
     words = [f"{type(inner).__name__}: {which} of a head, pairs {pairs}"]
     if isinstance(inner, AxialRoPE) and inner.axes in AXES:
-        words[0] += f", of which {_pairs_of_axes(inner)}"
+        words[0] += f", of which {_pairs_of_axes(inner, patches)}"
     base, scaling = getattr(inner, "base", None), getattr(inner, "scaling", None)
     if base is not None:
         words.append(f"base {base:,.10g}")
@@ -77,11 +78,12 @@ def _rotation(encoding: RotaryEncoding, channels: Pairing) -> str:
     return ", ".join([*words, *_wavelengths(inner)])
 
 
-def _pairs_of_axes(encoding: AxialRoPE) -> str:
-    """Sentence on the pairs that rotate with each coordinate of a position."""
+def _pairs_of_axes(encoding: AxialRoPE, patches: PatchPositions | None) -> str:
+    """Sentence on the pairs that rotate with each coordinate of a position, as patches name them where they do."""
+    names = () if patches is None else tuple(IN_WORDS[patches.coordinates].replace(" and ", ", ").split(", "))
     pairs = {
         name: [pair for pair, axis in enumerate(encoding.axis) if axis == number]
-        for number, name in enumerate(AXES[encoding.axes])
+        for number, name in enumerate(names if len(names) == encoding.axes else AXES[encoding.axes])
     }
     return ", ".join(f"{name} has {runs_of_pairs(numbers)}" for name, numbers in pairs.items())
 

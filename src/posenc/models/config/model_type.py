@@ -99,6 +99,11 @@ class ModelType:
     roles: RoleRule | None = None
     patches: PatchRule = patches_of_table
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.names, tuple) or not all(isinstance(name, str) for name in self.names):
+            raise TypeError(f"names must be a tuple of words; got {validation.shown(self.names)}. Write ('in_house',).")
+        validation.choice("pairing", self.pairing, ("adjacent", "halves", "rope_interleave"))
+
 
 #: Keys of published files, each with the values that change nothing in a model that rotates.
 NEUTRAL: Mapping[str, tuple[object, ...]] = MappingProxyType(

@@ -34,7 +34,7 @@ from posenc.models.config.window_rules import (
     nowhere,
     schedules,
 )
-from posenc.models.model_positions import DRAFT, Idle, LayerGroup, ModelPositions, NotRead, Value, Waived
+from posenc.models.model_positions import DRAFT, Idle, ModelPositions, NotRead, Value, Waived
 from posenc.phase import Numerics
 
 #: What the note on a part that a model is read without says.
@@ -46,6 +46,8 @@ OLDER_TEXT = (
     "{where}text_config is not in the file, and the keys next to the other configs are read as its own, as older files "
     "have them; {config} may take defaults for it"
 )
+#: Configs inside one whose parts keep their names where other configs have parts of the same name.
+MAIN_PARTS = ("text_config", "thinker_config")
 #: The groups of a part of a config, and notes on what was left out.
 Positions = tuple[Groups, tuple[str, ...]]
 
@@ -257,9 +259,11 @@ def _stated_row(model_type: str, stated: Mapping[str, Any], data: Mapping[str, A
     if "pairing" not in stated:
         unread = [] if {"layer_types"} & {*stated, *data} else schedules(data)
         listed = f" {unread[0]:.{LONGEST_NAME}} looks like a schedule of layers: {STATE_LAYER_TYPES}." if unread else ""
+        inside = [note.partition(" ")[0] for note in _notes_of_unread_parts(data, "")]
+        apart = f" Its {inside[0]} is a config of its own: give it to from_config by itself." if inside else ""
         raise ValueError(
             "model_type must be one that is known here, or its pairing must be stated; "
-            f"got {validation.shown(model_type)}. "
+            f"got {validation.shown(model_type)}.{apart} "
             f"If it rotates queries and keys, give stated={{'pairing': 'halves'}} or 'adjacent'; if its layers differ, "
             f"give from_config types=(ModelType(...),).{listed}"
         )
@@ -314,7 +318,7 @@ def _read_inside(
     data: Mapping[str, Any], known: ConfigClass, inside: list[str], options: Options, where: str
 ) -> Positions:
     """The groups of the configs inside a config, each read as the class around it reads it."""
-    groups: list[LayerGroup] = []
+    read: dict[str, Groups] = {}
     notes: list[str] = []
     for key in inside:
         model_type = known.parts[key] or data[key].get("model_type")
@@ -327,8 +331,7 @@ def _read_inside(
         if row and row.left_out:
             notes.append(NotRead(f"{where}{key} {UNREAD_PART}: {model_type} {row.unsupported}"))
         elif _is_read(model_type, options):
-            of_part, more = _read_part(data[key], model_type, options, f"{where}{key}.")
-            groups += of_part
+            read[key], more = _read_part(data[key], model_type, options, f"{where}{key}.")
             notes += more
         else:
             reason = f", which {row.unsupported}" if row else ""
@@ -336,7 +339,22 @@ def _read_inside(
                 f"{where}{key} must be of a type that is read here; got {validation.shown(model_type)}{reason}. "
                 f"Give waive=({key!r},) to read the rest."
             )
-    return tuple(groups), tuple(notes)
+    return _told_apart(read), tuple(notes)
+
+
+def _told_apart(read: Mapping[str, Groups]) -> Groups:
+    """The groups of configs inside one; parts that several of them have are named by their key, but for the main one's.
+
+    Layer 3 of the talker of Qwen3-Omni is not layer 3 of its thinker.
+    """
+    having = Counter(part for groups in read.values() for part in {group.part for group in groups})
+    told = []
+    for key, groups in read.items():
+        name = key.removesuffix("_config").replace("_", " ")
+        names = {part: name if part == "text" else f"{name} {part}" for part, count in having.items() if count > 1}
+        kept = key in MAIN_PARTS
+        told += [group if kept else replace(group, part=names.get(group.part, group.part)) for group in groups]
+    return tuple(told)
 
 
 def _is_read(model_type: str, options: Options) -> bool:

@@ -28,6 +28,11 @@ def rotary_groups(fields: Fields, row: ModelType) -> Groups:
     """A group for each type of layer, rotation and head, in the order of the layers."""
     types = layer_types(fields, row.layer_count(fields), row.layer_types, row.settled_types)
     rotations = _without_waived(fields, row, row.rotations(fields, types))
+    if len(rotations) != len(types):
+        raise ValueError(
+            f"rotations must have one entry for each of {len(types)} layers, None where a layer does not rotate; the "
+            f"rule of this ModelType returned {len(rotations)}. Correct the rule, or the plan in the file."
+        )
     by_layer = fields.states("per_layer_config")
     heads: dict[tuple[str, int, int], Head] = {}
     layers: dict[tuple[str, int, Head | None, NearKeys | None], list[int]] = {}

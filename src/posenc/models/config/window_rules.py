@@ -21,6 +21,10 @@ WINDOW_NAMES = re.compile(
 )
 #: Schedules of other things than attention.
 OTHER_LAYERS = re.compile(r"^(mlp|moe|mtp|expert)_")
+#: Types of layers that see nearby keys alone.
+NEARBY = re.compile(r"sliding|chunk|local|window")
+#: Letters and signs that stand for layers.
+LETTERS = re.compile(r"[A-Z*|\-]+")
 #: A list of layer types that says no more than that all layers see all keys.
 ALL_FULL = "full_attention"
 
@@ -48,7 +52,7 @@ def note_of_unknown_windows(model_type: str, file: Mapping[str, Any], where: str
     named = [
         f"{escaped(where + key[:LONGEST_NAME])} = {validation.shown(value)}"
         for key, value in file.items()
-        if _may_say(key, value)
+        if _may_say(key, value) and not (key == "layer_types" and not NEARBY.search(str(value)))
     ]
     more = [f"{len(named) - MOST_NAMED} more"] if len(named) > MOST_NAMED else []
     verb = "is" if len(named) == 1 else "are"
@@ -68,11 +72,17 @@ def schedules(file: Mapping[str, Any]) -> list[str]:
     Example:
         >>> schedules({"attn_type_list": [0, 0, 1], "sliding_window": 4096, "layer_types": ["full_attention"] * 3})
         ['attn_type_list']
+        >>> schedules({"hybrid_pattern": "MEM*", "attn_implementation": "SDPA", "num_hidden_layers": 8})
+        ['hybrid_pattern']
     """
-    return [key for key, value in file.items() if _may_say(key, value) and _differs_by_layer(value)]
+    layers = file.get("num_hidden_layers")
+    return [key for key, value in file.items() if _may_say(key, value) and _differs_by_layer(key, value, layers)]
 
 
-def _differs_by_layer(value: Any) -> bool:
+def _differs_by_layer(key: str, value: Any, layers: Any) -> bool:
+    """Whether items differ, or letters of a word that has one for each layer, or is called a pattern."""
+    if isinstance(value, str):
+        return LETTERS.fullmatch(value) is not None and ("pattern" in key or len(value) == layers) and len({*value}) > 1
     return isinstance(value, list | tuple) and any(item != value[0] for item in value)
 
 

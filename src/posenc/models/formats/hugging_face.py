@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.rotates.temperature import StepTemperature
 from posenc.models.config.json_file import load_config
+from posenc.models.config.model_type import ModelType
 from posenc.models.config.reader import from_config
 from posenc.models.config.rope_scaling import rope_parameters_of
 from posenc.models.formats.single_rotation import check_positions
@@ -32,7 +33,11 @@ OUTER_KEYS = (
 
 
 def to_config(
-    positions: ModelPositions, config: Mapping[str, Any] | str | Path, *, length: int | None = None
+    positions: ModelPositions,
+    config: Mapping[str, Any] | str | Path,
+    *,
+    length: int | None = None,
+    types: Iterable[ModelType] = (),
 ) -> dict[str, Any]:
     """Write encodings into a Hugging Face config: its rotations become those of `positions`, all else stays as it was.
 
@@ -43,6 +48,7 @@ def to_config(
         config: As for `from_config`, of the same architecture; it says what no rotation does: the model type, sizes,
             types of layers.
         length: As for `from_config`.
+        types: As for `from_config`, where it was read with these.
 
     Returns:
         The config.
@@ -60,6 +66,7 @@ def to_config(
         {'rope_type': 'default', 'rope_theta': 500000.0}
     """
     check_positions(positions)
+    types = tuple(types)
     data = load_config(config)
     part = "text" if "text" in positions.parts else positions.parts[0]
     groups = positions.of(part)
@@ -67,7 +74,7 @@ def to_config(
     for rope_parameters in _candidates(groups):
         written = _with_rope_parameters(data, rope_parameters)
         try:
-            read = from_config(written, length=length)
+            read = from_config(written, length=length, types=types)
         except (ValueError, TypeError) as error:
             problem = problem or str(error)
             continue
@@ -76,8 +83,8 @@ def to_config(
             return written
         problem = problem or f"read back, it says {_first_difference(read_back, wanted)}"
     raise ValueError(
-        f"positions must be those that a config of this model type can state; {problem[:300]}. Choose the config of "
-        "that model."
+        f"positions must be those that a config of this model type can state; {problem[:300].rstrip('.')}. Choose the "
+        "config of that model."
     )
 
 

@@ -137,7 +137,8 @@ def torch_global_default_ignored(encoding: Encoding) -> None:
         for other in (torch.float64, torch.bfloat16):
             torch.set_default_dtype(other)
             same_bits(
-                f"rows while PyTorch's default dtype is {other}",
+                f"rows while PyTorch's default dtype is {other}, which an integer tensor takes when it is divided "
+                "(cast it first: lib.astype(head, dtype))",
                 probed_rows(encoding, list(SOME), name="torch"),
                 wanted,
             )

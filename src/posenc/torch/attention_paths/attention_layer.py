@@ -205,8 +205,9 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         return self._attended(x, positions, cache, mask, None, keys_rotated=self.caches_rotated), cache
 
     def extra_repr(self) -> str:
-        """Show the sizes."""
-        return f"model_dim={self.model_dim}, heads={self.heads}, key_heads={self.key_heads}, causal={self.causal}"
+        """Show the sizes, and the window (keys before, keys after)."""
+        sizes = f"model_dim={self.model_dim}, heads={self.heads}, key_heads={self.key_heads}, causal={self.causal}"
+        return sizes if self.window == (None, None) else f"{sizes}, window={self.window}"
 
     def _projected(self, x: Tensor, positions: Array) -> AttentionCache:
         """Keys and values of some tokens."""
