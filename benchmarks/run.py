@@ -26,6 +26,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "accuracy": "hot",
     "imports": "hot",
     "positions": "hot",
+    "tracing": "hot",
     "rotate": "hot",
     "head_sizes": "hot",
     "memory": "default",

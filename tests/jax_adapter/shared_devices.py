@@ -82,6 +82,7 @@ def main() -> None:
                 compare(encoding, Sharding([5, 7], ranks=4, scheme="contiguous", each_document=False))
         except Exception as error:
             raise AssertionError(f"{encoding!r}: {error}") from error
+        jax.clear_caches()  # each program is tens of megabytes, and none is used again
     print(f"{len(chosen)} encodings on 4 devices")
 
 

@@ -14,6 +14,9 @@ from posenc import RoPE
 from posenc.positions import Sharding
 
 SHARED_ROW = Path(__file__).with_name("shared_devices.py")
+#: Nearly all of the time goes into compiling programs that run once, so they are compiled quickly.
+QUICKLY = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+FOUR_DEVICES = f"--xla_force_host_platform_device_count=4 {QUICKLY}"
 
 PROGRAM = """
 import jax, jax.numpy as jnp, numpy as np
@@ -96,7 +99,7 @@ def test_outputs_stay_divided_as_queries_are() -> None:
 def on_four_devices(*arguments: str) -> str:
     """What the program of a shared row prints with four virtual devices."""
     path = os.pathsep.join([str(SHARED_ROW.parents[1]), *sys.path])
-    env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4", "PYTHONPATH": path}
+    env = {**os.environ, "XLA_FLAGS": FOUR_DEVICES, "PYTHONPATH": path}
     command = [sys.executable, "-W", "ignore", str(SHARED_ROW), *arguments]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert ran.returncode == 0, ran.stderr

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from posenc.transformers import audit
-from transformers_adapter.trace_plants import built, plant
+from posenc.transformers.auditing.audit_model import _in_tf32
+from transformers_adapter.trace_plants import built, drawn, plant
 
 ALL = ["batch", "left padding", "left padding with ids", "packed", "cached", "chunked", "shift", "generate then train",
        "long positions", "cast", "autocast", "TF32"]  # fmt: skip
@@ -73,3 +74,12 @@ def test_what_cannot_be_audited_is_refused() -> None:
         audit(built("llama"), length=4)
     with pytest.raises(ValueError, match=r"^model must have at most most_weights=10 weights"):
         audit(built("llama"), most_weights=10)
+
+
+def test_products_in_tf32_are_asked_for_and_taken_back() -> None:
+    tokens, near = drawn(2, 8), torch.arange(8)
+    found, allowed = _in_tf32(built("llama"), tokens, near, near + 100 * (near > 3))
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert all(float(gap.max()) == 0.0 for gap in (*found, *allowed)), "a CPU has no TF32"
+    tf32 = audit(built("llama")).results[-1]
+    assert (tf32.outcome, tf32.reason) == ("not compared", "a CPU has no TF32; run it on a GPU")

@@ -42,6 +42,10 @@ RESULTS_TITLE = """
 """
 
 
+#: Reason of every TF32 check on a machine without a GPU.
+NO_TF32 = "a CPU has no TF32; run it on a GPU"
+
+
 class Finding(NamedTuple):
     """What a check that breaks means, checked by hand: why it breaks, and code that shows it without posenc."""
 
@@ -107,11 +111,14 @@ def page() -> str:
     checks = "".join(f"| {name} | {re.sub(FAR, 'N', sentences[name])} |\n" for name in names)
     families = len({one["family"] for one in models.values()})
     title = RESULTS_TITLE.format(models=len(models), families=families, **held["versions"])
-    rows = (
-        [f"`{name}` ({one['attention']})", *(MARKS[result["outcome"]] for result in one["results"])]
-        for name, one in models.items()
-    )
+    rows = ([f"`{name}` ({one['attention']})", *map(_cell, one["results"])] for name, one in models.items())
     return INTRODUCTION + checks + title + table(["type", *names], rows) + "\n" + _findings(models) + _reasons(models)
+
+
+def _cell(result: dict[str, Any]) -> str:
+    """Mark of a result; what no model of this page could show says so itself."""
+    mark = MARKS[result["outcome"]]
+    return f"{mark} on a CPU" if result.get("reason") == NO_TF32 else mark
 
 
 def _findings(models: dict[str, Any]) -> str:

@@ -54,9 +54,11 @@ def model(path: str, length: int | None = None, waive: tuple[str, ...] = ()) -> 
     return found
 
 
-def _read(path: str, length: int | None, waive: tuple[str, ...]) -> ModelPositions:
+def _read(path: str | dict[str, Any], length: int | None, waive: tuple[str, ...]) -> ModelPositions:
     from posenc.models import from_config, from_gguf
 
+    if isinstance(path, dict):
+        return from_config(path, waive=waive)
     if not path.endswith(".gguf"):
         return from_config(path, length=length, waive=waive)
     if length is not None:
@@ -76,7 +78,7 @@ def _each_has_an_effect(path: str, length: int | None, waive: tuple[str, ...], f
 
 def each_waived_has_an_effect(sides: tuple[Any, ...], waive: tuple[str, ...]) -> None:
     """Refuse a key that no config of the sides holds, or that would have been read."""
-    configs = [side for side in sides if isinstance(side, str) and is_config(side)]
+    configs = [side for side in sides if isinstance(side, dict) or (isinstance(side, str) and is_config(side))]
     for left_out in dict.fromkeys(waive):
         others = tuple(key for key in waive if key != left_out)
         if all(_reads_the_same(path, None, others, _read(path, None, waive)) for path in configs):
@@ -86,7 +88,9 @@ def each_waived_has_an_effect(sides: tuple[Any, ...], waive: tuple[str, ...]) ->
             )
 
 
-def _reads_the_same(path: str, length: int | None, waive: tuple[str, ...], found: ModelPositions) -> bool:
+def _reads_the_same(
+    path: str | dict[str, Any], length: int | None, waive: tuple[str, ...], found: ModelPositions
+) -> bool:
     try:
         return _read(path, length, waive) == found
     except ValueError:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Heading, Verb, headed
+from posenc.cli.inputs import each_waived_has_an_effect
 from posenc.cli.working import working
 from posenc.core import validation
 from posenc.diagnosis.code.user_file import load_target
@@ -66,6 +67,9 @@ class TraceVerb(Verb):
     offset: int | None = None
     """Position of the first token, where the model reads one shard of a sequence with --run."""
 
+    waive: tuple[str, ...] = ()
+    """Keys of the config that concern positions and may go unread."""
+
     picture: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
     """Draw the schedule into a .png or .svg file too."""
 
@@ -75,6 +79,7 @@ class TraceVerb(Verb):
             raise ValueError(
                 f"model must be a loaded model of transformers; got {type(model).__name__}. Name the model itself."
             )
+        each_waived_has_an_effect((model.config.to_dict(),), self.waive)
         function = self._function()
         with working("running the model, and reading its positions"):
             traced, diagnosis = self._traced(model, function)
@@ -104,7 +109,8 @@ class TraceVerb(Verb):
 
         from posenc.transformers import trace
 
-        with torch.no_grad(), trace(model, documents=self.documents or None, offset=self.offset or 0) as traced:
+        stated: dict[str, Any] = {"documents": self.documents or None, "offset": self.offset or 0, "waive": self.waive}
+        with torch.no_grad(), trace(model, **stated) as traced:
             function(model)
         return traced, traced.check()
 

@@ -37,6 +37,41 @@ class Measurement(NamedTuple):
     sums_values: bool
 
 
+class _Attention(NamedTuple):
+    """An attention function with the arguments that it was given, which is asked with other vectors."""
+
+    attend: Attend
+    module: Any
+    value: torch.Tensor
+    rest: tuple[Any, ...]
+    named: Any
+
+    def output(self, q: Any, k: Any, v: Any) -> torch.Tensor:
+        """Output (batch, queries, heads, channels)."""
+        named = {name: 0.0 if name == "dropout" else given for name, given in self.named.items()}
+        result: torch.Tensor = self.attend(self.module, q, k, v, *self.rest, **named)[0]
+        return result.reshape(q.shape[0], q.shape[2], q.shape[1], -1).double()
+
+    def probabilities(self, q: Any, k: Any) -> torch.Tensor:
+        """Probabilities (batch, queries, heads, keys)."""
+        value, width, keys = self.value, self.value.shape[-1], k.shape[2]
+        columns = []
+        for start in range(0, keys, width):
+            unit = torch.zeros_like(value)
+            count = min(width, keys - start)
+            unit[:, :, start : start + count, :count] = torch.eye(count, dtype=value.dtype, device=value.device)
+            columns.append(self.output(q, k, unit)[..., :count])
+        return torch.cat(columns, -1)
+
+
+def measure_visible(
+    attend: Attend, module: Any, vectors: tuple[Any, Any, Any], rest: tuple[Any, ...], named: Any
+) -> torch.Tensor:
+    """Measure which keys an attention function lets each query see, (batch, queries, keys)."""
+    query, key, value = (torch.zeros_like(vector) for vector in vectors)
+    return (_Attention(attend, module, value, rest, named).probabilities(query, key) > 0).any(2)
+
+
 def measure_attention(
     attend: Attend, module: Any, vectors: tuple[Any, Any, Any], rest: tuple[Any, ...], named: Any
 ) -> Measurement:
@@ -45,36 +80,19 @@ def measure_attention(
     if not all(bool(torch.isfinite(one).all()) for one in vectors):  # nothing can be told from what this returns
         nothing = torch.zeros(query.shape[0], query.shape[2], key.shape[2], dtype=torch.bool)
         return Measurement(nothing, None, True, True)
-    named = {name: 0.0 if name == "dropout" else given for name, given in named.items()}
-
-    def output(q: Any, k: Any, v: Any) -> torch.Tensor:
-        """Output (batch, queries, heads, channels)."""
-        result: torch.Tensor = attend(module, q, k, v, *rest, **named)[0]
-        return result.reshape(q.shape[0], q.shape[2], q.shape[1], -1).double()
-
-    def probabilities(q: Any, k: Any) -> torch.Tensor:
-        """Probabilities (batch, queries, heads, keys)."""
-        width, keys = value.shape[-1], key.shape[2]
-        columns = []
-        for start in range(0, keys, width):
-            unit = torch.zeros_like(value)
-            count = min(width, keys - start)
-            unit[:, :, start : start + count, :count] = torch.eye(count, dtype=value.dtype, device=value.device)
-            columns.append(output(q, k, unit)[..., :count])
-        return torch.cat(columns, -1)
-
-    even = probabilities(torch.zeros_like(query), key)
+    asked = _Attention(attend, module, value, rest, named)
+    even = asked.probabilities(torch.zeros_like(query), key)
     seen = even > 0
     draw = torch.Generator().manual_seed(0)
     q, k = (torch.randn(one.shape, generator=draw).to(one) for one in (query, key))
     q = q * SMALL
     products = torch.einsum("bhqd,bhkd->bqhk", q.double(), _of_heads(k, q.shape[1]))
-    expected = torch.einsum("bqhk,bhkd->bqhd", probabilities(query, key), _of_heads(value, query.shape[1]))
-    given = output(query, key, value)
+    expected = torch.einsum("bqhk,bhkd->bqhd", asked.probabilities(query, key), _of_heads(value, query.shape[1]))
+    given = asked.output(query, key, value)
     sums = bool((given - expected).abs().max() <= TOLERANCE.get(query.dtype, NARROW_TOLERANCE) * given.abs().max())
     if not sums:
         return Measurement(seen.any(2).cpu(), None, True, False)
-    slope, multiplies = _slope(probabilities(q, k), even, seen, products)
+    slope, multiplies = _slope(asked.probabilities(q, k), even, seen, products)
     return Measurement(seen.any(2).cpu(), slope if multiplies else None, multiplies, True)
 
 

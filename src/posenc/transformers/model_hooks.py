@@ -37,7 +37,7 @@ def observe_rotations(
             if inside[0]:
                 return rotate(*arguments, **named)
             tensors = [*arguments, *named.values()]
-            before = [tensor.clone() for tensor in tensors[:2] if isinstance(tensor, torch.Tensor)]
+            before = [tensor.detach().clone() for tensor in tensors[:2] if isinstance(tensor, torch.Tensor)]
             inside[0] = True
             try:
                 after = rotate(*arguments, **named)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
@@ -200,5 +201,18 @@ def _not_traced(record: TraceRecord) -> Iterator[str]:
         missing = {layer for group in groups for layer in group.layers} - seen
         if ran and missing:
             yield f"rotation of {part}, {layer_ranges(tuple(sorted(missing)))}: it was not seen"
-        elif groups and missing:
+        elif groups and missing and not any(f"of {part}:" in note for note in record.not_seen):
             yield f"{part}: it did not run; give the model its inputs"
+        yield from _no_carrier(record, part)
+
+
+def _no_carrier(record: TraceRecord, part: str) -> Iterator[str]:
+    """Biases, scores and tables of a part of which the trace saw nothing."""
+    kinds = {layer.kind for layer in record.layers if layer.part == part}
+    encodings = dict.fromkeys(encoding for group in record.model.of(part) for encoding in group.encodings)
+    for encoding in encodings:
+        name = type(encoding).__name__
+        if isinstance(encoding, AttentionBias | AttentionScore) and "biases" not in kinds:
+            yield f"{name} of {part}: a trace does not read it; posenc.transformers.capture does"
+        elif isinstance(encoding, AdditiveEncoding) and "rows" not in kinds:
+            yield f"{name} of {part}: no row of it was seen"

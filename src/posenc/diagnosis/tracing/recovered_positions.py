@@ -10,6 +10,8 @@ from posenc.diagnosis.rotation.observed_rotations import ObservedRotations
 ROUNDINGS = 12
 #: A float32 product of a position and a frequency is off by this share of the angle.
 ANGLE_ERROR = 2.0**-22
+#: Whole numbers that are tried where angles alone do not say how often a pair went round.
+MOST_TRIED = 4096
 
 
 def recovered_positions(
@@ -35,7 +37,9 @@ def recovered_positions(
         meant = guess[..., number]
         wrong = ~_explain(products[..., own], frequencies[own], meant, rounding) & ~np.isnan(found[..., number])
         if wrong.any():
-            found[..., number][wrong] = _read(products[..., own][wrong], frequencies[own], rounding)
+            these, places = products[..., own][wrong], np.broadcast_to(meant, wrong.shape)[wrong]
+            read = _read(these, frequencies[own], rounding)
+            found[..., number][wrong] = _tried(these, frequencies[own], places, rounding, read)
     return found
 
 
@@ -50,11 +54,38 @@ def _read(products: np.ndarray, frequencies: np.ndarray, rounding: float) -> np.
     return found
 
 
+def _tried(
+    products: np.ndarray, frequencies: np.ndarray, guess: np.ndarray, rounding: float, found: np.ndarray
+) -> np.ndarray:
+    """Positions (tokens,) by trying whole numbers, where even the slowest pair makes more than half a revolution."""
+    far = 4 * np.nanmax(np.abs(guess), initial=0.0) + 64
+    if frequencies.min() * far < np.pi or far > MOST_TRIED:
+        return found
+    for number in range(int(far)):
+        left = np.isnan(found)
+        if not left.any():
+            break
+        fits = _explain(products[left], frequencies, np.full(int(left.sum()), float(number)), rounding)
+        found[np.flatnonzero(left)[fits]] = number
+    return found
+
+
 def _explain(products: np.ndarray, frequencies: np.ndarray, positions: np.ndarray, rounding: float) -> np.ndarray:
     """Whether positions (...,) explain the angle of every pair, within rounding."""
     angles = positions[..., None] * frequencies
-    allowed = (ROUNDINGS * rounding + ANGLE_ERROR * np.abs(angles)).astype(products.real.dtype)
+    allowed = allowed_share(angles, rounding).astype(products.real.dtype)
     with np.errstate(invalid="ignore"):
         left = products * np.exp(-1j * angles).astype(products.dtype)
         fits: np.ndarray = ((np.abs(left.imag) <= allowed * np.abs(left)) & (left.real >= 0)).all(-1)
     return fits
+
+
+def allowed_share(angles: np.ndarray, rounding: float) -> np.ndarray:
+    """Share of a pair's length that rounding may leave beside the direction in which it is to point.
+
+    Args:
+        angles: Angles in radians by which pairs are rotated.
+        rounding: Unit roundoff of the vectors' dtype.
+    """
+    share: np.ndarray = ROUNDINGS * rounding + ANGLE_ERROR * np.abs(angles)
+    return share

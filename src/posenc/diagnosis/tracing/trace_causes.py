@@ -113,6 +113,16 @@ def _documents(wrong: WrongPositions) -> bool:
     return bool(starts.any()) and bool(np.all(wrong.gap == starts[wrong.real][:, None]))
 
 
+def _largest_coordinate(wrong: WrongPositions) -> bool:
+    """A later call goes on from the largest coordinate of the prompt."""
+    earlier = [call.expected[wrong.row] for call in wrong.record.calls[: wrong.call.number]
+               if call.sequence == wrong.call.sequence and not np.isnan(call.expected[wrong.row]).all()]  # fmt: skip
+    if wrong.used.shape[1] < 2 or not earlier:
+        return False
+    largest = np.nanmax(earlier[0]) + wrong.call.start - earlier[0].shape[0] + 1
+    return bool(np.all(wrong.used[wrong.real][:1] == largest))
+
+
 def _whole_seconds(wrong: WrongPositions) -> bool:
     """Only times are wrong, inside a video that begins where it is meant to."""
     gap = wrong.gap
@@ -154,6 +164,11 @@ CAUSES = (
         "one position behind", "Every token after the first call stands one position behind its place, as where a "
         "draft takes its position before the count is advanced.",
         "Add 1: a token stands at the number of tokens before it.", _one_behind,
+    ),
+    Cause(
+        "next after a video", "Tokens after the prompt count on from its largest coordinate, the end of a video, as "
+        "rope_deltas of transformers do; in one forward over prompt and answer they count on from the last token.",
+        "Give position_ids that go on from the last token, as generate of transformers does.", _largest_coordinate,
     ),
     Cause(
         "time of video frames", "The times of a video's frames are wrong, height and width are right: frames a second "

@@ -108,7 +108,8 @@ def _results(single: Any, double: Any, tokens: torch.Tensor) -> Iterator[AuditRe
         else:
             yield _checked(check, single, double, tokens)
     yield from _far(single, tokens, shifts)
-    yield _not_compared("TF32", "matrix products in TF32, and in float32", "a CPU has no TF32; run it on a GPU")
+    if tokens.device.type != "cuda":
+        yield _not_compared("TF32", "matrix products in TF32, and in float32", "a CPU has no TF32; run it on a GPU")
 
 
 def _position_ids_do_nothing(model: Any, tokens: torch.Tensor) -> str | None:
@@ -177,10 +178,12 @@ def _far(model: Any, tokens: torch.Tensor, shifts: str | None) -> Iterator[Audit
     longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     far = min(FAR, longest or FAR) - tokens.shape[1]
     routed = _routes(model)
+    in_tf32 = ("TF32", f"matrix products in TF32, a gap of {far} positions in each row, and none", _in_tf32)
     for name, sentence, narrow in (
         ("long positions", f"all positions {far} higher, and from 0", None),
         ("cast", f"frequencies as .to(bfloat16) casts them over a gap of {far} positions, and as they were", _cast),
         ("autocast", f"autocast to bfloat16, a gap of {far} positions in each row, and none", _in_autocast),
+        *([in_tf32] if tokens.device.type == "cuda" else []),
     ):
         reason = shifts or (routed if narrow else None)
         if reason is None and far < tokens.shape[1]:
@@ -261,5 +264,19 @@ def _in_autocast(model: Any, tokens: torch.Tensor, near: torch.Tensor, gap: torc
         with torch.autocast(tokens.device.type, torch.bfloat16):
             found = run_at(model, tokens, ids)
         return found.gaps(run_at(model, tokens, ids))
+
+    return narrow(gap), narrow(near)
+
+
+def _in_tf32(model: Any, tokens: torch.Tensor, near: torch.Tensor, gap: torch.Tensor) -> Narrowed:
+    """TF32 over a gap of positions; allowed is what it rounds where there is none."""
+
+    def narrow(ids: torch.Tensor) -> list[torch.Tensor]:
+        plain, before = run_at(model, tokens, ids), torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("high")
+        try:
+            return run_at(model, tokens, ids).gaps(plain)
+        finally:
+            torch.set_float32_matmul_precision(before)
 
     return narrow(gap), narrow(near)

@@ -86,7 +86,7 @@ class CallRequests:
         if any(given.get(name) is not None for name in MEDIA) or (types is not None and bool((types != 0).any())):
             placed = positions_of_media(self.model.config, {**self.generated, **given})
             if placed is not None and placed[0].shape[:2] == shape:
-                self.deltas[sequence] = self._delta(*placed)
+                self.deltas[sequence] = placed[1]
                 return placed[0].astype(np.float64)
             self.record.not_seen.append("positions of images, videos and sound: give trace(model, positions=...)")
             return np.full((*shape, self.axes), np.nan)
@@ -99,17 +99,6 @@ class CallRequests:
             counted = (np.cumsum(mask != 0, 1) - 1)[:, start:]
         after = counted + np.resize(delta, shape[0])[:, None]
         return np.repeat(after.astype(np.float64)[..., None], self.axes, -1)
-
-    def _delta(self, coordinates: np.ndarray, delta: np.ndarray) -> np.ndarray:
-        """Next position less the count of tokens; NaN where counting on from the last token gives another one."""
-        goes_on = coordinates[:, -1].max(-1) + 1 == coordinates.shape[1] + delta
-        if not goes_on.all():
-            self.record.not_seen.append(
-                "tokens after the prompt: a video ends later than its text, and the last token and the largest "
-                "coordinate lead to different next positions"
-            )
-        result: np.ndarray = np.where(goes_on, delta, np.nan)
-        return result
 
     def end(self, call: TracedCall, output: Any) -> None:
         """Count the tokens of a call, for the cache that it returns."""
@@ -130,8 +119,12 @@ class CallRequests:
 
 
 def _array(given: Any) -> np.ndarray | None:
-    """A tensor of two axes as an array; None for anything else."""
-    if not isinstance(given, torch.Tensor) or given.dim() != 2:
+    """A tensor of two axes as an array; of a mask with four axes, the keys that any query sees; else None."""
+    if not isinstance(given, torch.Tensor) or given.dim() not in (2, 4):
         return None
-    array: np.ndarray = given.detach().cpu().numpy()
+    given = given.detach()
+    if given.dim() == 4:
+        seen = given if given.dtype == torch.bool else given >= torch.finfo(given.dtype).min / 2
+        given = seen.any(1).any(1)
+    array: np.ndarray = given.cpu().numpy()
     return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from posenc.diagnosis.tracing.trace_records import EMPTY, FOREIGN
@@ -17,9 +18,15 @@ class KeyStore:
     """Keys of one layer, as its tokens wrote them: some channels of one head."""
 
     def __init__(self) -> None:
-        self.rows: torch.Tensor | None = None
+        self.memory = torch.empty(0, 0, 0)
+        self.count = 0
 
-    def slots(self, keys: torch.Tensor, new: torch.Tensor, start: int) -> torch.Tensor:
+    @property
+    def rows(self) -> torch.Tensor:
+        """Keys of all tokens so far, (batch, tokens, channels)."""
+        return self.memory[:, : self.count]
+
+    def slots(self, keys: torch.Tensor, new: torch.Tensor, start: int) -> np.ndarray:
         """Return the token that wrote each key, and keep the new ones.
 
         Args:
@@ -30,25 +37,35 @@ class KeyStore:
         Returns:
             Numbers of tokens, (batch, slots); `EMPTY` or `FOREIGN` where no token wrote the key.
         """
-        earlier = self.rows
-        if earlier is None or earlier.shape[1] < start or earlier.shape[0] != new.shape[0] or start == 0:
-            earlier = new.new_zeros(new.shape[0], start, new.shape[2])
-        self.rows = torch.cat([earlier[:, :start], new], 1)
-        expected = _in_order(keys.shape[1], self.rows.shape[1]).to(keys.device)
-        if _are(keys, self.rows, expected):
-            return expected.expand(len(keys), -1)
-        if self._reorder(keys, expected, start):
-            return expected.expand(len(keys), -1)
-        return torch.stack([_nearest(own, rows, expected) for own, rows in zip(keys, self.rows, strict=True)])
+        self._keep(new, start)
+        expected = _in_order(keys.shape[1], self.count)
+        shape = keys.shape[:2]
+        if _are(keys, self.rows, expected) or self._reorder(keys, expected, start):
+            return np.broadcast_to(expected, shape)
+        tokens = torch.from_numpy(expected).to(keys.device)
+        found = torch.stack([_nearest(own, rows, tokens) for own, rows in zip(keys, self.rows, strict=True)])
+        slots: np.ndarray = found.cpu().numpy()
+        return slots
 
-    def _reorder(self, keys: torch.Tensor, expected: torch.Tensor, start: int) -> bool:
+    def _keep(self, new: torch.Tensor, start: int) -> None:
+        """Keep new keys behind those of the tokens before; memory grows by half, so that decoding copies little."""
+        count = start + new.shape[1]
+        continues = bool(start) and self.count >= start and len(self.memory) == len(new)
+        if not continues or self.memory.shape[1] < count:
+            grown = new.new_zeros(len(new), count + (count // 2 if continues else 0), new.shape[2])
+            if continues:
+                grown[:, :start] = self.memory[:, :start]
+            self.memory = grown
+        self.memory[:, start:count] = new
+        self.count = count
+
+    def _reorder(self, keys: torch.Tensor, expected: np.ndarray, start: int) -> bool:
         """Reorder the rows of the batch as a beam search does; False where no order explains the keys."""
-        if self.rows is None:
-            return False
         order = []
-        kept = (expected >= 0) & (expected < start)
+        kept = torch.from_numpy((expected >= 0) & (expected < start)).to(keys.device)
+        tokens = torch.from_numpy(expected).to(keys.device)[kept]
         for own in keys:
-            same = (one for one, rows in enumerate(self.rows) if torch.equal(own[kept], rows[expected[kept]]))
+            same = (one for one, rows in enumerate(self.rows) if torch.equal(own[kept], rows[tokens]))
             order.append(next(same, None))
         if None in order or not kept.any():
             return False
@@ -56,13 +73,13 @@ class KeyStore:
         return _are(keys, self.rows, expected)
 
 
-def _in_order(slots: int, total: int) -> torch.Tensor:
+def _in_order(slots: int, total: int) -> np.ndarray:
     """Tokens in the slots of a cache that keeps the last ones in order, or all of them and room for more."""
-    tokens = torch.arange(slots) + max(total - slots, 0)
-    return torch.where(tokens < total, tokens, EMPTY)
+    tokens = np.arange(slots) + max(total - slots, 0)
+    return np.where(tokens < total, tokens, EMPTY)
 
 
-def _are(keys: torch.Tensor, rows: torch.Tensor, tokens: torch.Tensor) -> bool:
+def _are(keys: torch.Tensor, rows: torch.Tensor, tokens: np.ndarray) -> bool:
     """Whether the keys in the slots are those that these tokens wrote."""
     filled = int((tokens >= 0).sum())
     first = int(tokens[0])

@@ -27,8 +27,10 @@ def positions_of_media(config: Any, given: Mapping[str, Any]) -> tuple[np.ndarra
         given: Arguments of the call by name.
 
     Returns:
-        Positions (batch, n, 3), and for each row the next position less the count of tokens, (batch,); None where the
-        family is not known, or the call does not say which tokens are images.
+        Positions (batch, n, 3), and for each row the position of a next token of text less the count of tokens,
+        (batch,). That position is the one of the same token in one forward over prompt and answer; where a video ends
+        later than the text after it, the family's rope delta leads to another one. None where the family is not known,
+        or the call does not say which tokens are images.
     """
     family, tokens = FAMILIES.get(getattr(config, "model_type", "")), given.get("input_ids")
     if family is None or tokens is None or all(given.get(name) is None for name in GRIDS):
@@ -42,9 +44,11 @@ def positions_of_media(config: Any, given: Mapping[str, Any]) -> tuple[np.ndarra
     mask = given.get("attention_mask")
     mask = mask if mask is None or tuple(mask.shape) == tuple(tokens.shape) else None
     named: dict[str, Any] = {name: None if given.get(name) is None else _array(given[name]) for name in GRIDS}
-    named["attention_mask"] = None if mask is None else _array(mask)
-    coordinates, delta = multimodal(family, types, merge=vision.spatial_merge_size, **named, **seconds)
-    return coordinates, delta
+    real = np.ones_like(types) if mask is None else _array(mask)
+    named["attention_mask"] = None if mask is None else np.pad(real, ((0, 0), (0, 1)), constant_values=1)
+    with_next = np.pad(types, ((0, 0), (0, 1)))
+    coordinates = multimodal(family, with_next, merge=vision.spatial_merge_size, **named, **seconds).coordinates
+    return coordinates[:, :-1], coordinates[:, -1].max(-1) - real.astype(bool).sum(1)
 
 
 def _token_types(config: Any, given: Mapping[str, Any], tokens: torch.Tensor) -> np.ndarray:

@@ -12,6 +12,7 @@ import torch
 from posenc.diagnosis.tracing.trace_records import TracedCall, TracedLayer, TraceRecord
 from posenc.models.model_positions import LayerGroup
 from posenc.models.pair_rotation import PairRotation, pair_rotation, unwrapped
+from posenc.transformers.attention_probe import measure_visible
 from posenc.transformers.attention_recorder import CROSS, RecordedPlace, place_of
 from posenc.transformers.model_changes import replace_attribute
 from posenc.transformers.model_hooks import observe_attention, observe_rotations, position_tables
@@ -20,8 +21,11 @@ from posenc.transformers.traced_vectors import Projection, RotationCall, Sources
 from posenc.transformers.tracing.biased_keys import biased_keys
 from posenc.transformers.tracing.call_request import CallRequests
 from posenc.transformers.tracing.key_slots import KeyStore
-from posenc.transformers.tracing.rotation_steps import RecoveredLayer, Rotated, RotationSteps
-from posenc.transformers.tracing.visible_keys import visible_keys
+from posenc.transformers.tracing.rotation_steps import RecoveredLayer, Rotated, RotationStep, RotationSteps
+from posenc.transformers.tracing.visible_keys import heeds_its_mask, visible_keys
+
+#: Numbers of vectors that are held before they are read, so that long prompts through many layers need no memory.
+MOST_HELD = 1 << 22
 
 
 class LayerStep(NamedTuple):
@@ -29,7 +33,7 @@ class LayerStep(NamedTuple):
 
     place: RecordedPlace
     module: str
-    rotation: tuple[PairRotation, Rotated, Rotated] | None
+    rotation: RotationStep | None
     slots: np.ndarray | None
     visible: np.ndarray | None
     dtype: str
@@ -52,7 +56,9 @@ class PositionRecorder:
     steps: list[LayerStep] = field(default_factory=list)
     stores: dict[tuple[int, str], KeyStore] = field(default_factory=dict)
     masks: dict[object, tuple[Any, np.ndarray | None]] = field(default_factory=dict)
+    meant: dict[tuple[RecordedPlace, int], PairRotation | None] = field(default_factory=dict)
     reader: RotationSteps = field(default_factory=RotationSteps)
+    held: int = 0
 
     def watch(self, stack: ExitStack) -> None:
         """Record every call of the model until the stack is closed."""
@@ -91,15 +97,29 @@ class PositionRecorder:
         if call is None:
             return
         self.requests.end(call, output)
-        rotating = [step for step in self.steps if step.rotation is not None]
-        given = [(step.module, *step.rotation) for step in rotating if step.rotation is not None]
-        read = dict(zip(map(id, rotating), self.reader.recovered(given, call.expected), strict=True))
-        for step in self.steps:
-            self.record.layers.append(_traced(call, step, read.get(id(step)), self._part(step.place)))
+        self._read_steps(call)
         self._clear()
 
+    def _add(self, call: TracedCall, step: LayerStep) -> None:
+        """Take a layer's step, and read those that are held once there are many numbers."""
+        self.steps.append(step)
+        if step.rotation is not None:
+            self.held += sum(one.numel() for side in step.rotation[2:] for one in side)
+        if self.held > MOST_HELD:
+            self._read_steps(call)
+
+    def _read_steps(self, call: TracedCall) -> None:
+        """Read the positions of the steps that are held."""
+        given = [step.rotation for step in self.steps if step.rotation is not None]
+        read = iter(self.reader.recovered(given, call.expected))
+        for step in self.steps:
+            recovered = None if step.rotation is None else next(read)
+            self.record.layers.append(_traced(call, step, recovered, self._part(step.place)))
+        self.steps.clear()
+        self.held = 0
+
     def _clear(self) -> None:
-        self.call = None
+        self.call, self.held = None, 0
         for held in (self.pending, self.projections, self.steps, self.masks):
             held.clear()
 
@@ -146,9 +166,9 @@ class PositionRecorder:
         if len(views) < 2:
             return
         queries, keys = sorted(views, key=lambda one: -one.before.numel())
-        rotation = self._as_meant(place, queries, keys)
+        rotation = self._as_meant(name, place, queries, keys)
         if rotation is not None:
-            self.steps.append(LayerStep(place, name, rotation, None, None, str(keys.after.dtype)[6:]))
+            self._add(self.call, LayerStep(place, name, rotation, None, None, str(keys.after.dtype)[6:]))
 
     def _views(self, before: torch.Tensor, after: torch.Tensor) -> list[Rotated]:
         """Vectors as (batch, heads, n, d), the first way in which their axes can be read."""
@@ -174,16 +194,29 @@ class PositionRecorder:
         sources = Sources([*self.pending], [*self.projections])
         self.pending.clear()
         self.projections.clear()
-        if call is None or name is None or CROSS.search(name) or vectors[0].shape[2] != call.count:
+        if name is None or CROSS.search(name):
+            return
+        if call is None or vectors[0].shape[2] != call.count:
+            self._note_other_tokens(place_of(name), vectors[0].shape[2])
             return
         q, k = vectors[0].detach(), vectors[1].detach()
         place = place_of(name)
-        rotation = self._rotation(place, sources, q, k, call.start)
+        rotation = self._rotation(name, place, sources, q, k, call.start)
         new = k[:, :, -call.count :] if rotation is None else None
         slots = self._slots(call, name, k, new, rotation)
         mask = rest[0] if rest else named.get("attention_mask")
-        visible = self._visible(module, q.shape[2], k.shape[2], mask, named)
-        self.steps.append(LayerStep(place, name, rotation, slots, visible, str(q.dtype).removeprefix("torch.")))
+        if heeds_its_mask(attend):
+            visible = self._visible(module, q.shape[2], k.shape[2], mask, named)
+        else:
+            visible = measure_visible(attend, module, vectors, rest, named).cpu().numpy()
+        self._add(call, LayerStep(place, name, rotation, slots, visible, str(q.dtype).removeprefix("torch.")))
+
+    def _note_other_tokens(self, place: RecordedPlace, count: int) -> None:
+        """Say once of a part that it attends over other tokens than those of the call."""
+        part = self._part(place)
+        note = f"positions and masks of {part}: it attends over {count} tokens or patches of its own"
+        if not any(one.startswith(note.split(":")[0]) for one in self.record.not_seen):
+            self.record.not_seen.append(note)
 
     def _group(self, place: RecordedPlace) -> LayerGroup | None:
         part = self._part(place)
@@ -193,35 +226,40 @@ class PositionRecorder:
         return next((group for group in groups if place.layer in group.layers), None)
 
     def _rotation(
-        self, place: RecordedPlace, sources: Sources, q: torch.Tensor, k: torch.Tensor, start: int
-    ) -> tuple[PairRotation, Rotated, Rotated] | None:
+        self, name: str, place: RecordedPlace, sources: Sources, q: torch.Tensor, k: torch.Tensor, start: int
+    ) -> RotationStep | None:
         """The rotation that is meant, and the vectors that it is read from; None where they were not traced."""
         group = self._group(place)
-        encoding = None if group is None else group.rotary_encoding
-        if encoding is None:
+        if group is None or group.rotary_encoding is None:
             return None
         queries = _source(sources, q, 0)
         ends = (_reached(sources, own) for own in _new_keys(k, q.shape[2], start))
         keys = next((found for found in ends if found is not None), None)
         keys = keys or _beside(sources, queries, q.shape) or _source(sources, k[:, :, -q.shape[2] :], 1)
-        return None if queries is None or keys is None else self._as_meant(place, queries, keys)
+        return None if queries is None or keys is None else self._as_meant(name, place, queries, keys)
 
-    def _as_meant(
-        self, place: RecordedPlace, queries: Rotated, keys: Rotated
-    ) -> tuple[PairRotation, Rotated, Rotated] | None:
+    def _as_meant(self, name: str, place: RecordedPlace, queries: Rotated, keys: Rotated) -> RotationStep | None:
         """The rotation that is meant for vectors of their width, and one head of each group; None for another width."""
+        width = queries.before.shape[-1]
+        if (place, width) not in self.meant:
+            self.meant[place, width] = self._pairs_of(place, width)
+        meant = self.meant[place, width]
+        if meant is None or keys.before.shape[-1] != width:
+            return None
+        groups = keys.before.shape[1]
+        every = max(1, queries.before.shape[1] // groups)
+        of_groups = Rotated(queries.before[:, ::every][:, :groups], queries.after[:, ::every][:, :groups])
+        return RotationStep(name, meant, of_groups, keys)
+
+    def _pairs_of(self, place: RecordedPlace, width: int) -> PairRotation | None:
+        """The rotation of a layer for vectors of a width; layers that rotate alike share one object."""
         group = self._group(place)
         encoding = None if group is None else group.rotary_encoding
         if encoding is None:
             return None
-        width = queries.before.shape[-1]
-        pairs = next((one for one in (pair_rotation(encoding), pair_rotation(unwrapped(encoding) or encoding))
-                      if one is not None and one.dim == width), None)  # fmt: skip
-        if pairs is None or keys.before.shape[-1] != width:
-            return None
-        groups = keys.before.shape[1]
-        every = max(1, queries.before.shape[1] // groups)
-        return pairs, Rotated(queries.before[:, ::every][:, :groups], queries.after[:, ::every][:, :groups]), keys
+        every = (pair_rotation(encoding), pair_rotation(unwrapped(encoding) or encoding))
+        found = next((one for one in every if one is not None and one.dim == width), None)
+        return next((one for one in self.meant.values() if one == found), found)
 
     def _slots(
         self, call: TracedCall, name: str, k: torch.Tensor, new: torch.Tensor | None, rotation: Any
@@ -232,11 +270,10 @@ class PositionRecorder:
             own, added = k[:, 0], (k[:, 0, -call.count :] if k.shape[2] <= call.start + call.count else
                                    k[:, 0, call.start : call.start + call.count])  # fmt: skip
         else:
-            added = rotation[2].after[:, 0]
+            added = rotation.keys.after[:, 0]
             at = _window(added, k[:, 0])
             own = k[:, 0, :, at : at + added.shape[-1]]
-        slots: np.ndarray = store.slots(own, added, call.start).cpu().numpy()
-        return slots
+        return store.slots(own, added, call.start)
 
     def _visible(self, module: Any, queries: int, keys: int, mask: Any, named: Any) -> np.ndarray | None:
         """Keys that each query may see; layers share one mask."""
@@ -259,6 +296,8 @@ def _window(part: torch.Tensor, whole: torch.Tensor) -> int:
     """First channel at which rotated channels stand in a head: where the head's own rows hold them, else the last."""
     width = part.shape[-1]
     last: int = whole.shape[-1] - width
+    if not last:
+        return 0
     for at in dict.fromkeys((0, last)):
         if bool((whole[:1, :, None, at : at + width] == part[:1, None, -1:]).all(-1).any()):
             return at
@@ -271,6 +310,8 @@ def _reached(sources: Sources, x: torch.Tensor) -> Rotated | None:
     for call in reversed(sources.rotations):
         for before, after in zip(call.before, call.after, strict=True):
             for start, end in zip(by_heads(before, batch, length), by_heads(after, batch, length), strict=True):
+                if end.shape == x.shape and end.data_ptr() == x.data_ptr() and end.stride() == x.stride():
+                    return Rotated(start.detach(), end.detach())
                 width = end.shape[-1]
                 windows = dict.fromkeys((0, dim - width)) if width <= dim and heads % end.shape[1] == 0 else ()
                 if any(torch.equal(x[:, 0, :, at : at + width], end[:, 0]) for at in windows):
@@ -306,7 +347,7 @@ def _traced(call: TracedCall, step: LayerStep, read: RecoveredLayer | None, part
         return TracedLayer(*place, empty, empty, slots=step.slots, visible=step.visible, kind="none", dtype=step.dtype)
     vectors = {}
     if read.unexplained:
-        _, queries, keys = step.rotation
+        _, _, queries, keys = step.rotation
         vectors = {"q": queries.before, "q_rotated": queries.after, "k": keys.before, "k_rotated": keys.after}
     arrays = {name: one.float().cpu().numpy() for name, one in vectors.items()}
     return TracedLayer(

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from posenc.diagnosis.tracing.recovered_positions import recovered_positions
+from posenc.diagnosis.tracing.recovered_positions import allowed_share, recovered_positions
 from posenc.models.pair_rotation import PairRotation
 
 #: cos and sin of stock models are computed in float32, whatever the dtype of the vectors is.
 FLOAT32 = 2.0**-24
 #: Which channels of a head are pairs, before and after: None for those that are meant.
 PAIRINGS = ((None, None), ("halves", "halves"), ("adjacent", "adjacent"), ("adjacent", "halves"))
+#: Layers are read together up to so many numbers: many small ones cost as much as one, large ones need no copy.
+TOGETHER = 1 << 18
+Channels = slice | torch.Tensor
 
 
 class Rotated(NamedTuple):
@@ -23,6 +27,15 @@ class Rotated(NamedTuple):
 
     before: torch.Tensor
     after: torch.Tensor
+
+
+class RotationStep(NamedTuple):
+    """A layer in one call: name of its module, the rotation that is meant, its queries and its keys."""
+
+    module: str
+    meant: PairRotation
+    queries: Rotated
+    keys: Rotated
 
 
 class RecoveredLayer(NamedTuple):
@@ -34,96 +47,147 @@ class RecoveredLayer(NamedTuple):
     unexplained: bool
 
 
+class RecoveredSide(NamedTuple):
+    """Queries or keys of some layers: positions (layers, batch, groups, n, axes), and the factor of each layer."""
+
+    positions: np.ndarray
+    factors: list[float]
+
+
+class ExpectedRotation(NamedTuple):
+    """Cosines, sines and the error that rounding allows, (batch, 1, n, pairs), for the positions of a call."""
+
+    cos: torch.Tensor
+    sin: torch.Tensor
+    allowed: torch.Tensor
+    padded: torch.Tensor
+
+
 @dataclass(eq=False)
 class RotationSteps:
     """Reader of the positions of many layers at once: those of the same shape are read together."""
 
-    pairs: dict[str, tuple[torch.Tensor, ...]] = field(default_factory=dict)
+    pairs: dict[str, tuple[int, tuple[Channels, ...]]] = field(default_factory=dict)
+    expected: np.ndarray | None = None
+    tables: dict[tuple[int, torch.dtype], ExpectedRotation] = field(default_factory=dict)
 
-    def recovered(
-        self, steps: Iterable[tuple[str, PairRotation, Rotated, Rotated]], expected: np.ndarray
-    ) -> Iterator[RecoveredLayer]:
+    def recovered(self, steps: Iterable[RotationStep], expected: np.ndarray) -> Iterator[RecoveredLayer]:
         """Read the positions of layers.
 
         Args:
-            steps: Name of the module, the rotation that is meant, queries, and keys.
+            steps: The layers.
             expected: Positions (batch, n, axes) that are tried first; NaN for padding.
         """
+        if expected is not self.expected:
+            self.expected, self.tables = expected, {}
         every = list(steps)
         alike: dict[tuple[object, ...], list[int]] = {}
         for number, (name, meant, queries, keys) in enumerate(every):
-            self.pairs.setdefault(name, _pairs_used(queries, meant))
-            channels = tuple(map(tuple, (one.tolist() for one in self.pairs[name])))
-            shape = queries.before.shape, keys.before.shape, queries.after.dtype
-            alike.setdefault((meant, channels, shape), []).append(number)
+            if name not in self.pairs:
+                self.pairs[name] = _pairs_used(queries, meant)
+            shape = queries.before.shape, keys.before.shape, queries.after.dtype, queries.after.device
+            alike.setdefault((id(meant), self.pairs[name][0], shape), []).append(number)
         results: dict[int, RecoveredLayer] = {}
         for numbers in alike.values():
-            results |= self._read([every[number] for number in numbers], numbers, expected)
+            size = max(1, TOGETHER // max(1, every[numbers[0]].queries.before.numel()))
+            for start in range(0, len(numbers), size):
+                own = numbers[start : start + size]
+                results |= zip(own, self._read([every[number] for number in own], expected), strict=True)
         yield from (results[number] for number in range(len(every)))
 
-    def _read(
-        self, steps: list[tuple[str, PairRotation, Rotated, Rotated]], numbers: list[int], expected: np.ndarray
-    ) -> dict[int, RecoveredLayer]:
-        name, meant, first, _ = steps[0]
-        groups = first.before.shape[1]
-        before, after = (
-            torch.stack([torch.cat([step[2][side], step[3][side]], 1) for step in steps]) for side in (0, 1)
-        )
-        products, lengths = _products(before, after, self.pairs[name])
-        rounding = max(torch.finfo(first.after.dtype).eps / 2, FLOAT32)
-        positions = recovered_positions(
-            products, meant.radians(), np.array(meant.axis), expected[None, :, None], rounding
-        )
-        real = ~np.isnan(expected).any(-1)
-        size = np.where(lengths > 0, np.abs(products).sum(-1) / np.maximum(lengths, 1e-30), np.nan)
-        made = {}
-        for number, own, factor in zip(numbers, positions, size, strict=True):
-            sides = own[:, :groups], own[:, groups:]
-            factors = [factor[:, part][np.broadcast_to(real[:, None], factor[:, part].shape)] for part in (
-                slice(None, groups), slice(groups, None))]  # fmt: skip
-            amplitude = tuple(float(np.nanmedian(one)) if np.isfinite(one).any() else float("nan") for one in factors)
-            lost = bool((np.isnan(own).any(-1) & real[:, None]).any())
-            made[number] = RecoveredLayer(*sides, amplitude, lost)  # type: ignore[arg-type]
-        return made
+    def _read(self, steps: list[RotationStep], expected: np.ndarray) -> Iterator[RecoveredLayer]:
+        """Read layers of one shape."""
+        queries, keys = (self._side(steps, [step[2 + side] for step in steps], expected) for side in (0, 1))
+        real = ~np.isnan(expected).any(-1)[:, None]
+        for number in range(len(steps)):
+            sides = queries.positions[number], keys.positions[number]
+            lost = any(bool((np.isnan(own).any(-1) & real).any()) for own in sides)
+            yield RecoveredLayer(*sides, (queries.factors[number], keys.factors[number]), lost)
+
+    def _side(self, steps: list[RotationStep], vectors: list[Rotated], expected: np.ndarray) -> RecoveredSide:
+        """Read the queries or the keys of layers of one shape."""
+        meant, channels = steps[0].meant, self.pairs[steps[0].module][1]
+        before, after = (torch.stack(each) if len(each) > 1 else each[0][None] for each in zip(*vectors, strict=True))
+        real, imaginary, lengths = _products(before, after, channels)
+        rounding = max(torch.finfo(after.dtype).eps / 2, FLOAT32)
+        table = self._table(meant, expected, rounding, real)
+        kept = real * table.cos + imaginary * table.sin
+        turned = imaginary * table.cos - real * table.sin
+        explained = (turned.abs_() <= table.allowed * kept).all(-1) | table.padded
+        factor = torch.where(table.padded | (lengths == 0), torch.nan, kept.sum(-1) / lengths)
+        shape = (*explained.shape, expected.shape[-1])
+        positions = np.broadcast_to(expected[None, :, None], shape)
+        if not bool(explained.all()):
+            products = torch.complex(real, imaginary).cpu().numpy()
+            size = torch.from_numpy(np.abs(products).sum(-1)).to(lengths)
+            factor = torch.where(torch.isnan(factor), factor, size / lengths)
+            positions = recovered_positions(
+                products, meant.radians(), np.array(meant.axis), expected[None, :, None], rounding
+            )
+        return RecoveredSide(positions, factor.flatten(1).nanmedian(1).values.tolist())
+
+    def _table(
+        self, meant: PairRotation, expected: np.ndarray, rounding: float, like: torch.Tensor
+    ) -> ExpectedRotation:
+        """What the positions of the call make of a rotation; layers share it."""
+        key = id(meant), like.dtype
+        if key not in self.tables:
+            angles = np.nan_to_num(expected)[..., meant.axis] * meant.radians()
+            allowed = allowed_share(angles, rounding)
+            own = (torch.from_numpy(one[:, None]).to(like) for one in (np.cos(angles), np.sin(angles), allowed))
+            padded = torch.from_numpy(np.isnan(expected).any(-1)[:, None]).to(like.device)
+            self.tables[key] = ExpectedRotation(*own, padded)
+        return self.tables[key]
 
 
 def _products(
-    before: torch.Tensor, after: torch.Tensor, channels: tuple[torch.Tensor, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """conj(before)·after of each pair, (..., pairs), and the sum of the squares of before, (...,)."""
+    before: torch.Tensor, after: torch.Tensor, channels: tuple[Channels, ...]
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Real and imaginary part of conj(before)·after of each pair, (..., pairs), and the squared length of before."""
     wide = torch.promote_types(before.dtype, torch.float32)
-    first, second, first_after, second_after = channels
-    b1, b2 = before[..., first].to(wide), before[..., second].to(wide)
-    a1, a2 = after[..., first_after].to(wide), after[..., second_after].to(wide)
-    products = torch.complex(b1 * a1 + b2 * a2, b1 * a2 - b2 * a1)
-    lengths = (b1 * b1 + b2 * b2).sum(-1)
-    return products.cpu().numpy(), lengths.cpu().numpy()
+    b1, b2, a1, a2 = (
+        side[..., own].to(wide) for side, own in zip((before, before, after, after), channels, strict=True)
+    )
+    real = (b1 * a1).addcmul_(b2, a2)
+    imaginary = (b1 * a2).addcmul_(b2, a1, value=-1)
+    return real, imaginary, (b1 * b1).addcmul_(b2, b2).sum(-1)
 
 
-def _pairs_used(queries: Rotated, meant: PairRotation) -> tuple[torch.Tensor, ...]:
+def _pairs_used(queries: Rotated, meant: PairRotation) -> tuple[int, tuple[Channels, ...]]:
     """Channels of the pairs before and after, by the lengths that a rotation keeps: as meant where that fits."""
-    own = tuple(torch.tensor(one, device=queries.before.device) for one in (meant.first, meant.second))
+    own = meant.first, meant.second
     every = [(*own, *own)]
     low, high = min(*meant.first, *meant.second), max(*meant.first, *meant.second) + 1
     if high - low == 2 * meant.pairs:
         for before, after in PAIRINGS[1:]:
             every.append((*_channels(str(before), low, high), *_channels(str(after), low, high)))
-    return min(every, key=lambda channels: _unevenness(queries, channels, every[0]))
+    uneven = [_unevenness(queries, channels) for channels in every]
+    if uneven[0] < torch.finfo(queries.after.dtype).eps * 32:
+        uneven[0] = 0.0
+    number = uneven.index(min(uneven))
+    return number, tuple(_as_slice(each, queries.before.device) for each in every[number])
 
 
-def _channels(layout: str, low: int, high: int) -> tuple[torch.Tensor, torch.Tensor]:
-    channels = torch.arange(low, high)
+def _channels(layout: str, low: int, high: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    channels = tuple(range(low, high))
     if layout == "adjacent":
         return channels[0::2], channels[1::2]
-    first, second = channels.chunk(2)
-    return first, second
+    return channels[: len(channels) // 2], channels[len(channels) // 2 :]
 
 
-def _unevenness(queries: Rotated, channels: tuple[torch.Tensor, ...], meant: tuple[torch.Tensor, ...]) -> float:
-    """How unevenly the lengths of pairs changed; 0 for those that are meant, up to rounding."""
-    x, y = queries.before[:1, 0, -1:].double(), queries.after[:1, 0, -1:].double()
-    before = (x[..., channels[0]] ** 2 + x[..., channels[1]] ** 2).sqrt()
-    after = (y[..., channels[2]] ** 2 + y[..., channels[3]] ** 2).sqrt()
+def _as_slice(channels: tuple[int, ...], device: torch.device) -> Channels:
+    """Channels as a slice where they are evenly spaced, which needs no copy."""
+    steps = {b - a for a, b in pairwise(channels)} or {1}
+    if len(steps) == 1 and (step := next(iter(steps))) > 0:
+        return slice(channels[0], channels[-1] + 1, step)
+    return torch.tensor(channels, device=device)
+
+
+def _unevenness(queries: Rotated, channels: tuple[tuple[int, ...], ...]) -> float:
+    """How unevenly the lengths of pairs changed."""
+    x, y = queries.before[:1, 0, -1].double().cpu(), queries.after[:1, 0, -1].double().cpu()
+    first, second, first_after, second_after = (list(each) for each in channels)
+    before = (x[..., first] ** 2 + x[..., second] ** 2).sqrt()
+    after = (y[..., first_after] ** 2 + y[..., second_after] ** 2).sqrt()
     ratio = after / before.clamp(min=1e-30)
-    uneven = float((ratio / ratio.median().clamp(min=1e-30) - 1).abs().max())
-    return 0.0 if channels is meant and uneven < torch.finfo(queries.after.dtype).eps * 32 else uneven
+    return float((ratio / ratio.median().clamp(min=1e-30) - 1).abs().max())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ def trace(
     model: Any,
     *,
     expected: ModelPositions | None = None,
+    waive: Iterable[str] = (),
     positions: Any = None,
     documents: Sequence[int] | None = None,
     offset: int = 0,
@@ -34,6 +35,7 @@ def trace(
     Args:
         model: Loaded model of transformers, as it is called. Attention may be "eager", "sdpa" or "flex_attention".
         expected: Positions that the model is to have; read from its own config if None.
+        waive: Keys of its config that concern positions and may go unread, as for `from_config`.
         positions: Positions of all tokens in the order in which the model reads them, (total,), (batch, total) or
             (batch, total, axes), where a mask does not say them: for images and videos what
             `posenc.positions.multimodal` returns, for the rank of a sharded sequence its rows of the global positions.
@@ -65,7 +67,9 @@ def trace(
     if hasattr(model, "_orig_mod"):
         raise ValueError("model must not be compiled; got a compiled one. Trace model._orig_mod.")
     if expected is None:
-        expected = from_config(_plain_config(model))
+        expected = from_config(_plain_config(model), waive=waive)
+    elif tuple(waive):
+        raise ValueError("waive must come without expected, which is read already; got both. Leave one out.")
     validation.instance("expected", expected, ModelPositions, "what posenc.models.from_config returns")
     stated = _stated(positions, documents, offset)
     return _recording(model, PositionTrace(expected, stated, attends=attends_of(getattr(model, "config", None))))

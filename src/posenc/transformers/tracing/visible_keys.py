@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import BuiltinFunctionType
 from typing import Any
 
 import torch
+import transformers
 from torch.nn.attention.flex_attention import BlockMask, create_mask
+
+from posenc.transformers.attention_probe import Attend
+
+#: Folder of the code whose attention functions add to a mask nothing of their own.
+KNOWN = Path(transformers.__file__).parent
 
 
 def visible_keys(module: Any, queries: int, keys: int, mask: Any, named: dict[str, Any]) -> torch.Tensor | None:
@@ -40,3 +48,10 @@ def _hides_later(module: Any, named: dict[str, Any]) -> bool:
     """Whether sdpa hides later keys where it is given no mask."""
     stated = named.get("is_causal")
     return bool(getattr(module, "is_causal", True) if stated is None else stated)
+
+
+def heeds_its_mask(attend: Attend) -> bool:
+    """Whether an attention function is one of transformers as it was installed, which sees what its mask says."""
+    code = getattr(attend, "__code__", None)
+    installed = code is not None and Path(code.co_filename).is_relative_to(KNOWN)
+    return installed and isinstance(torch.nn.functional.scaled_dot_product_attention, BuiltinFunctionType)
