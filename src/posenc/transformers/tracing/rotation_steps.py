@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ FLOAT32 = 2.0**-24
 PAIRINGS = ((None, None), ("halves", "halves"), ("adjacent", "adjacent"), ("adjacent", "halves"))
 #: Layers are read together up to so many numbers: many small ones cost as much as one, large ones need no copy.
 TOGETHER = 1 << 18
-Channels = slice | torch.Tensor
+Channels: TypeAlias = slice | torch.Tensor
 
 
 class Rotated(NamedTuple):
@@ -97,12 +97,13 @@ class RotationSteps:
 
     def _read(self, steps: list[RotationStep], expected: np.ndarray) -> Iterator[RecoveredLayer]:
         """Read layers of one shape."""
-        queries, keys = (self._side(steps, [step[2 + side] for step in steps], expected) for side in (0, 1))
+        sides = ([step.queries for step in steps], [step.keys for step in steps])
+        queries, keys = (self._side(steps, side, expected) for side in sides)
         real = ~np.isnan(expected).any(-1)[:, None]
         for number in range(len(steps)):
-            sides = queries.positions[number], keys.positions[number]
-            lost = any(bool((np.isnan(own).any(-1) & real).any()) for own in sides)
-            yield RecoveredLayer(*sides, (queries.factors[number], keys.factors[number]), lost)
+            read = queries.positions[number], keys.positions[number]
+            lost = any(bool((np.isnan(own).any(-1) & real).any()) for own in read)
+            yield RecoveredLayer(*read, (queries.factors[number], keys.factors[number]), lost)
 
     def _side(self, steps: list[RotationStep], vectors: list[Rotated], expected: np.ndarray) -> RecoveredSide:
         """Read the queries or the keys of layers of one shape."""
@@ -134,9 +135,9 @@ class RotationSteps:
         if key not in self.tables:
             angles = np.nan_to_num(expected)[..., meant.axis] * meant.radians()
             allowed = allowed_share(angles, rounding)
-            own = (torch.from_numpy(one[:, None]).to(like) for one in (np.cos(angles), np.sin(angles), allowed))
+            cos, sin, share = (torch.from_numpy(x[:, None]).to(like) for x in (np.cos(angles), np.sin(angles), allowed))
             padded = torch.from_numpy(np.isnan(expected).any(-1)[:, None]).to(like.device)
-            self.tables[key] = ExpectedRotation(*own, padded)
+            self.tables[key] = ExpectedRotation(cos, sin, share, padded)
         return self.tables[key]
 
 
@@ -180,7 +181,8 @@ def _as_slice(channels: tuple[int, ...], device: torch.device) -> Channels:
     steps = {b - a for a, b in pairwise(channels)} or {1}
     if len(steps) == 1 and (step := next(iter(steps))) > 0:
         return slice(channels[0], channels[-1] + 1, step)
-    return torch.tensor(channels, device=device)
+    index: torch.Tensor = torch.tensor(channels, device=device)
+    return index
 
 
 def _unevenness(queries: Rotated, channels: tuple[tuple[int, ...], ...]) -> float:
