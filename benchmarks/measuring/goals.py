@@ -173,14 +173,15 @@ MODULES = (
     ),
     *(
         Goal(
-            f"module of Learned, {what}, {kind}",
+            f"module of Learned, {what}, {kind}{how}",
             "lookup",
-            f"{what}, {kind}",
+            f"{what}, {kind}{how}",
             EACH_CALL,
             "x + Embedding(positions)",
             1.25,
             "13 to 3400",
         )
+        for how in ("", ", trained")
         for what in ("1 of 1024 × 512", "1 of 50000 × 256", "512 of 1024 × 512")
         for kind in KINDS
     ),

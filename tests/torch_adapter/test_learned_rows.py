@@ -71,12 +71,33 @@ def test_values_and_gradients_are_those_of_a_table_that_is_cast_first(name: str)
             assert torch.equal(layer(x, one), encoding.attach(x, one, wide))
 
 
+@pytest.mark.parametrize("kind", [torch.float32, *KINDS], ids=lambda kind: str(kind).removeprefix("torch."))
+def test_training_looks_up_rows_and_counts_each_gradient(kind: torch.dtype) -> None:
+    """One row of positions for a batch, one of them 300 times, whose gradients 16 bits cannot count."""
+    encoding, positions = Learned(dim=DIM, length=ROWS), torch.tensor([3, 999, *[5] * 300])
+    layer = module(encoding, seed=0).to(kind)
+    x = torch.randn(2, 302, DIM, generator=torch.Generator().manual_seed(0)).to(kind).requires_grad_()
+    table = layer.table.detach().double().requires_grad_()
+    total, expected = layer(x, positions), (x.double() + table[positions])
+    assert torch.equal(total, expected.to(kind))
+    back = torch.ones_like(total)
+    found = torch.autograd.grad(total, (layer.table, x), back)
+    assert torch.equal(found[0], torch.autograd.grad(expected, table, back.double())[0].to(kind))
+    assert torch.equal(found[1], back)
+    with pytest.raises(ValueError, match=r"^positions must be from 0 to 999"):
+        layer(x, positions + 1)
+
+
 def test_forward_derivatives_of_rows() -> None:
     encoding, table = Learned(dim=DIM, length=9), torch.randn(9, DIM).to(torch.bfloat16).requires_grad_()
     tangent, positions = torch.randn(9, DIM).to(torch.bfloat16), torch.tensor([2, 2, 8])
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(table, tangent)
         found = torch.autograd.forward_ad.unpack_dual(encoding.embed(positions, {"table": dual})).tangent
+        layer = module(encoding, seed=0)
+        layer.table = torch.nn.Parameter(table.detach())
+        x = torch.autograd.forward_ad.make_dual(torch.zeros(3, DIM).to(torch.bfloat16), tangent[:3])
+        assert torch.equal(torch.autograd.forward_ad.unpack_dual(layer(x, positions)).tangent, tangent[:3])
     assert torch.equal(found, tangent[positions].float())
     _, through = torch.func.jvp(lambda one: encoding.embed(positions, {"table": one}), (table.detach(),), (tangent,))
     assert torch.equal(through, tangent[positions].float())

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
@@ -183,29 +184,52 @@ def _is_traced() -> bool:
 
 
 #: What adds two numbers in float32 at least and rounds once, as the definition does.
-LOOKUP_DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+NARROW_DTYPES = (torch.bfloat16, torch.float16)
+LOOKUP_DTYPES = (torch.float32, torch.float64, *NARROW_DTYPES)
 
 
 def looked_up(table: Any, x: Any, positions: Any) -> Any:
     """Add rows of a learned table in two operations, x + table[positions]; None where the definition must decide.
 
-    It decides where autograd records, a program is traced, arguments are of several kinds or do not fit, or a position
-    has no row, which PyTorch refuses before it reads. Checks take longer than the sum of a token.
+    It decides where a program is traced, a derivative goes forward, arguments are of several kinds or do not fit, or a
+    position has no row, which PyTorch refuses before it reads. Checks take longer than the sum of a token.
     """
     if torch.compiler.is_compiling() or type(x) is not torch.Tensor or type(positions) is not torch.Tensor:
-        return None
-    if torch.is_grad_enabled() and (x.requires_grad or table.requires_grad):
         return None
     if (
         not _is_plain_lookup(table, x, positions)
         or torch._C._are_functorch_transforms_active()
         or torch._C._get_tracing_state()
+        or forward_ad._current_level >= 0
     ):
         return None
+    recorded = torch.is_grad_enabled() and table.requires_grad
     try:
+        if recorded and table.dtype in NARROW_DTYPES:
+            return _RowsAdded.apply(table, x, positions)
         return x + torch.embedding(table, positions)
     except IndexError:  # the definition says which position it is
         return None
+
+
+class _RowsAdded(torch.autograd.Function):  # type: ignore[misc]
+    """x + table[positions] in 16 bits; gradients of a row are summed in float32, without a table of such sums."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Any, x: Any, positions: Any) -> Any:
+        ctx.save_for_backward(positions)
+        ctx.shape = table.shape
+        return x + torch.embedding(table, positions)
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Any) -> tuple[Any, Any, None]:
+        (positions,) = ctx.saved_tensors
+        if not ctx.needs_input_grad[0]:
+            return None, incoming, None
+        rows, place = positions.unique(return_inverse=True)
+        each = incoming.reshape((-1, *incoming.shape[-2:])).float().sum(0)
+        sums = each.new_zeros((len(rows), ctx.shape[-1])).index_add(0, place, each)
+        return incoming.new_zeros(ctx.shape).index_put((rows,), sums.to(incoming.dtype)), incoming, None
 
 
 def _is_plain_lookup(table: Any, x: Any, positions: Any) -> bool:
