@@ -24,6 +24,8 @@ GRID = np.array(
 )
 #: The same with every row of the picture at the height of the first.
 FLAT = np.where((np.arange(3) == 1) & (np.ptp(GRID, 1) > 0)[:, None], 5, GRID)
+#: The picture of 9 by 13 counted column by column.
+COLUMNS = np.concatenate([GRID[:5], [[5, 5 + h, 5 + w] for w in range(13) for h in range(9)], GRID[-42:]])
 X = rotary.drawn(len(GRID), 64)
 
 
@@ -50,6 +52,10 @@ CASES: dict[str, tuple[Any, set[str]]] = {
     "sections interleaved": (seen(interleaved()), {"sections arranged otherwise"}),
     "sections turned round": (seen((0,) * 12 + (1,) * 12 + (2,) * 8), {"section sizes"}),
     "other base": (seen(BLOCKS, rates=rotary.frequencies(64, 1e4)), {"base"}),
+    "a base of no release": (seen(BLOCKS, rates=rotary.frequencies(64, 34_567)), {"base"}),
+    "coordinates that end": (seen(BLOCKS, np.minimum(GRID, 40)), {"table ends"}),
+    "coordinates that begin again": (seen(BLOCKS, GRID % 32), {"table repeats"}),
+    "pictures column by column": (seen(BLOCKS, COLUMNS), {"positions"}),
     "other layout": (seen(BLOCKS, rotation=rotary.neighbours), {"layout"}),
     "one late": (seen(BLOCKS, GRID + 1), {"off by one"}),
     "width for height, in another layout": (
