@@ -64,7 +64,7 @@ def opened(watched, lesson, **options):
     """The page with every view drawn and every prediction skipped."""
     one = watched(**options)
     page = one.open(lesson[0].as_uri())
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(30_000)
     while page.locator(".veil").count():
         page.locator(".veil button").first.click()
     for name in SECTION_NAMES:
