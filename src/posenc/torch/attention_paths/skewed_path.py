@@ -17,7 +17,14 @@ from posenc.core.checked_attention import repeated
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.torch.attention_paths.arguments import AttentionCall, HeldEncoding
 from posenc.torch.attention_paths.tiles import adds_to_output, new_output, rotated_back, rotated_vectors
-from posenc.torch.attention_paths.visible import is_transformed, key_range, unsupported_steps, visible, window_sides
+from posenc.torch.attention_paths.visible import (
+    is_transformed,
+    key_range,
+    most_keys,
+    unsupported_steps,
+    visible,
+    window_sides,
+)
 
 #: Numbers in the logits of a tile, 1 MiB in float32, which a processor's second cache holds; queries of a tile.
 NUMBERS, QUERIES = 1 << 18, 128
@@ -123,7 +130,7 @@ def attend(call: AttentionCall) -> Any:
     heads, scores = q.shape[1], _scores(call)
     k, v = repeated(k, heads), repeated(v, heads)
     queries = min(QUERIES, call.queries)
-    several = max(1, NUMBERS // (queries * call.keys * q.shape[0]))
+    several = max(1, NUMBERS // (queries * max(1, most_keys(call, queries)) * q.shape[0]))
     whole, by_heads = new_output(call, q, v), []
     again = call.recorded  # each tile is computed again for a gradient
     for head in range(0, heads, several):

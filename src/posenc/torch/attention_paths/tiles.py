@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ from posenc.torch.attention_paths.visible import (
     is_transformed,
     key_range,
     largest_difference,
+    most_keys,
     vanishing,
     visible,
     with_hidden_keys,
@@ -36,7 +38,9 @@ CAUSAL_TILES, FEWEST_QUERIES = 8, 64
 def queries_per_tile(call: AttentionCall) -> int:
     """How many queries a tile takes."""
     queries, rows = call.queries, int(call.q.shape[0] * call.q.shape[1])
-    most = max(1, NUMBERS // max(1, rows * call.keys))
+    # In a window, as many that they and the keys that they see besides are as many numbers.
+    keys = most_keys(call, math.isqrt(NUMBERS // max(1, rows)))
+    most = max(1, NUMBERS // max(1, rows * keys))
     if call.shared and not call.biases and not call.scores:
         most = queries  # nothing is made, so nothing is saved by fewer
     if call.causal or call.window != (None, None):

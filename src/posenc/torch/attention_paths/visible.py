@@ -27,6 +27,14 @@ def key_range(call: AttentionCall, start: int, stop: int) -> tuple[int, int]:
     return min(first, last), last
 
 
+def most_keys(call: AttentionCall, queries: int) -> int:
+    """How many keys so many consecutive queries see at most."""
+    before, after = window_sides(call)
+    if before is None or after is None:
+        return call.keys
+    return min(call.keys, before + queries + after)
+
+
 def visible(call: AttentionCall, start: int, stop: int, first: int, last: int) -> Any:
     """True where a query from start to stop may see a key from first to last, four axes; None where all see all."""
     ahead, (before, after) = call.keys - call.queries, window_sides(call)
