@@ -19,6 +19,7 @@ from diagnosis import students
         ),
         ("import no_such_module\n", "mine.py, line 1: ModuleNotFoundError: No module named 'no_such_module'"),
         ("raise SystemExit(3)\n", "mine.py, line 1: SystemExit: 3"),
+        ("import torch\nmodel = torch.nn.Linear(2, 2)\n", "got 'mine'. It has model."),
         ("def other(length, dim): ...\n", "target must name something in mine.py; got 'mine'. It has other."),
         ("def min(length, dim): ...\n", "Did you mean min?"),
         ("mine = 3\n", "target must be a function, a class or an object that can be called; got int"),

@@ -134,3 +134,12 @@ def test_what_to_do_for_some_positions_says_that_the_others_are_right_and_what_t
         (found,) = diagnose(meant, {"q": q, "q_rotated": rotated, "positions": positions}).findings
         assert found.where == "positions 64 to 127"
         assert told in found.fix
+
+
+def test_a_finding_on_queries_alone_says_so_once():
+    meant, positions = RoPE(64), np.arange(256)
+    q, k = np.random.default_rng(0).standard_normal((2, 4, 256, 64))
+    rotated, keys = (np.stack([meant.rotation(positions)(head) for head in heads]) for heads in (q, k))
+    found = diagnose(meant, {"q": q, "q_rotated": rotated[[1, 0, 2, 3]], "k": k, "k_rotated": keys}).findings[0]
+    assert (found.name, found.where) == ("order of heads", "queries alone")
+    assert found.fix.endswith("This concerns queries alone; the others are right.")

@@ -119,9 +119,15 @@ def _process_kept(folder: str) -> Iterator[None]:
 
 
 def _names(module: ModuleType) -> list[str]:
-    """The functions and classes that the file itself defines."""
+    """The functions and classes that the file itself defines, and its torch modules."""
     return [
         name
         for name, value in vars(module).items()
-        if callable(value) and getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
+        if callable(value)
+        and (getattr(value, "__module__", None) == module.__name__ or _is_torch_module(value))
+        and not name.startswith("_")
     ]
+
+
+def _is_torch_module(value: Any) -> bool:
+    return hasattr(value, "named_modules") and not isinstance(value, type)

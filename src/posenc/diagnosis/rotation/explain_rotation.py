@@ -63,7 +63,8 @@ def explained_by(usages: Sequence[RotationUsage], evidence: RotationEvidence) ->
 
 def _in_part(finding: Finding, where: str) -> Finding:
     """A finding about some heads or positions alone, and so its remedy."""
-    return replace(finding, where=where, fix=f"{finding.fix} This concerns {where} alone; the others are right.")
+    place = where.removesuffix(" alone")
+    return replace(finding, where=where, fix=f"{finding.fix} This concerns {place} alone; the others are right.")
 
 
 def _some_differ(where: str) -> Finding:
