@@ -64,9 +64,17 @@ def _exponents(usage: RotationUsage, pairs: int) -> np.ndarray | None:
         return exponents_of(2 * pairs) if fits else None
     bare, base = usage.with_rope(scaling=None), rope_base(usage.rope)
     powers = np.zeros(0) if bare is None or bare.rope is None else bare.rope.frequencies.radians()
+    if len(powers) == len(usage.rope.axis) != pairs:
+        powers = _of_one_axis(powers, np.asarray(usage.rope.axis))
     if len(powers) != pairs or base <= 1.0 or not np.all(powers > 0.0):
         return None
     return np.asarray(np.log(powers.max() / powers) / np.log(base))
+
+
+def _of_one_axis(powers: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    """Powers that all axes share, which modules hold once; of all axes (pairs,) where they share none."""
+    of_axes = [powers[axis == one] for one in np.unique(axis)]
+    return of_axes[0] if all(np.array_equal(one, of_axes[0]) for one in of_axes) else powers
 
 
 @lru_cache(maxsize=1024)
