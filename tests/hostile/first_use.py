@@ -13,7 +13,8 @@ from typing import Any
 
 THREADS = 16
 PACKAGES = ("posenc", "posenc.positions", "posenc.cameras", "posenc.frequencies", "posenc.inspect", "posenc.learn",
-            "posenc.models", "posenc.diagnosis", "posenc.phase", "posenc.compose")  # fmt: skip
+            "posenc.models", "posenc.diagnosis", "posenc.probe", "posenc.engines", "posenc.phase",
+            "posenc.compose")  # fmt: skip
 #: Subpackages that need more than NumPy.
 OTHERS = ("plot", "torch", "jax", "testing", "transformers")
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).with_name("first_use.py")
+HEAVY = ("torch", "caches", "jax", "plot", "transformers", "testing")
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("packages", [[], ["posenc.torch"], ["posenc.jax"], ["posenc.plot"], ["posenc.transformers"]])
+@pytest.mark.parametrize("packages", [[], *([f"posenc.{name}"] for name in HEAVY)])
 def test_every_name_is_there_for_every_thread(seed, packages):
     for package in packages:
         pytest.importorskip(package)
