@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from models import checkpoints
 from posenc.cli.main import VERBS
 
@@ -23,7 +25,7 @@ sys.addaudithook(lambda event, arguments: seen.append(event) if event in {REFUSE
 """
 PACKAGES = (
     "posenc", "posenc.models", "posenc.diagnosis", "posenc.inspect", "posenc.learn", "posenc.plot", "posenc.testing",
-    "posenc.cli", "posenc.positions", "posenc.frequencies", "posenc.cameras",
+    "posenc.cli", "posenc.positions", "posenc.frequencies", "posenc.cameras", "posenc.probe", "posenc.engines",
 )  # fmt: skip
 EVERY_NAME = """
 import importlib
@@ -56,6 +58,11 @@ def events(script: str, *arguments: str) -> list[str]:
 
 def test_importing_every_public_name_starts_nothing():
     assert events(EVERY_NAME, *PACKAGES) == []
+
+
+@pytest.mark.nightly
+def test_importing_what_needs_more_than_numpy_starts_nothing():
+    assert events(EVERY_NAME, "posenc.torch", "posenc.caches", "posenc.jax", "posenc.transformers") == []
 
 
 #: What a comparison that is in the docs wrote.
