@@ -141,5 +141,5 @@ def test_an_encoding_without_a_hash_rotates_as_its_definition() -> None:
 def test_a_position_out_of_range_is_named() -> None:
     layer, (q, k) = module(RoPE(dim=8)), torch.zeros(2, 1, 2, 1, 8)
     for far in (2**53 + 1, -(2**53) - 1):
-        with pytest.raises(ValueError, match=r"^positions must be finite and of magnitude at most 2\^53"):
+        with pytest.raises(ValueError, match=r"^query_positions must be finite and of magnitude at most 2\^53"):
             layer(q, k, *[torch.tensor([far])] * 2, layout="bhtd")

@@ -243,6 +243,8 @@ def test_fractions_that_a_framework_casts_are_refused(mesh: Any) -> None:
     q, k, query_positions, key_positions = inputs(rope, 5)
     with pytest.raises(TypeError, match=r"^query_positions must be integers, .*bfloat16"):
         model(q, k, query_positions + 0.5, key_positions + 0.5)
+    with pytest.raises(ValueError, match=r"^key_positions must be finite and of magnitude at most 2\^53"):
+        model(q, k, query_positions, key_positions + 2**60)
 
 
 @pytest.mark.nightly

@@ -29,6 +29,8 @@ from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_checked, rot
 
 #: Numbers of a table that is remembered, at most, and how many positions it has at least: a few are made as fast.
 REMEMBERED, MANY = 1 << 22, 32
+#: The argument that holds the positions of vectors, by their role.
+POSITIONS_OF = dict.fromkeys(("query", "output"), "query_positions") | dict.fromkeys(("key", "value"), "key_positions")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ def rotate_at(
     encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array | Positions, role: Role, layout: Layout
 ) -> Array:
     """Rotate x at its positions, as `encoding.rotation(positions, params, role=role)` does."""
-    by = _kernel_angles(encoding, params, x, positions)
+    by = _kernel_angles(encoding, params, x, positions, POSITIONS_OF.get(role, "positions"))
     if by is not None:
         rotated = fast_path.rotate_one_untraced(x, by, layout)
         return rotate_one(x, by.compiled_rotation(), layout=layout) if rotated is None else rotated
@@ -57,7 +59,7 @@ def rotate_pair_at(
 ) -> tuple[Array, Array]:
     """Rotate q and k at positions that they share, by one rotation where it does not depend on the role."""
     same_type = q.dtype == k.dtype and q.device == k.device
-    by = _kernel_angles(encoding, params, q, positions) if same_type else None
+    by = _kernel_angles(encoding, params, q, positions, "query_positions") if same_type else None
     if by is not None:
         both: tuple[Array, Array] | None = fast_path.rotate(q, k, by, layout, "auto")
         return rotate_checked(q, k, by, layout, "auto") if both is None else both
@@ -76,7 +78,7 @@ def _plain(positions: Array | Positions) -> Array:
 
 
 def _kernel_angles(
-    encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array | Positions
+    encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array | Positions, name: str
 ) -> Angles | None:
     """Angles for the compiled kernel, which makes the rotation in its pass; None if the rotation is made before.
 
@@ -94,7 +96,7 @@ def _kernel_angles(
     if facts is None or not positions.numel():
         return None
     if not in_range and max(-positions.min().item(), positions.max().item()) > LARGEST_POSITION:
-        checked(positions)  # raises the error that names them
+        checked(positions, name)  # raises the error that names them
     rows = positions[None, ..., None] if positions.ndim == 1 else positions[..., None]
     # Autograd keeps positions for backward: a copy, since the next step may write to these.
     rows = rows.clone() if torch.is_grad_enabled() else rows.contiguous()
