@@ -202,9 +202,11 @@ def _row(name: str, value: Array, encoding: RotaryEncoding) -> np.ndarray:
 
 
 def _position(name: str, value: int | float) -> int | float:
-    if isinstance(value, float) and not (value.is_integer() and abs(value) <= LARGEST_POSITION):
-        return validation.real(name, value, -LARGEST_POSITION / 2, LARGEST_POSITION / 2)
-    return validation.integer(name, int(value), -LARGEST_POSITION // 2, LARGEST_POSITION // 2)
+    if isinstance(value, float):
+        if not (value.is_integer() and abs(value) <= LARGEST_POSITION):
+            return validation.real(name, value, -LARGEST_POSITION / 2, LARGEST_POSITION / 2)
+        value = int(value)
+    return validation.integer(name, value, -LARGEST_POSITION // 2, LARGEST_POSITION // 2)
 
 
 def _place(position: int | float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +93,7 @@ def resized(table: Array, length: int) -> Array:
             f"shape {tuple(table.shape)}. Give params['table']."
         )
     length = validation.integer("length", length, 1, 1 << 24)
+    validation.size("table", math.prod(table.shape))
     validation.size("length", length * table.shape[1])
     lib, stretch = arrays.library(table), Stretch(table.shape[0], length)
     return lib.astype(stretch.mixed(table, lib.arange(length), lib, lib.wide_dtype(table.dtype)), table.dtype)

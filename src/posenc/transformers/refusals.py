@@ -60,6 +60,10 @@ def checked_layer_numbers(layers: Any, known: Sequence[int]) -> list[int]:
         return list(known)
     if isinstance(layers, str | bytes) or not isinstance(layers, Iterable) or getattr(layers, "ndim", 1) != 1:
         raise TypeError(f"layers must be numbers of layers; got {validation.shown(layers)}. Give [0, 1], say.")
+    if hasattr(layers, "__len__") and len(layers) > len(known):
+        raise ValueError(
+            f"layers must be some of {sorted(known)}, each once; got {len(layers)}. Leave layers out for all."
+        )
     numbers = list(layers)
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-from posenc.core import validation
+from posenc.core import arrays, validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe
@@ -82,6 +82,11 @@ def check_code(
         >>> report.right, report.convention, report.findings[0].sentence
         (False, 'Sinusoidal(dim=16)', 'Positions start at 1.')
     """
+    if arrays.library_name(target) is not None:
+        raise ValueError(
+            f"target must be a function, a class or an object that can be called; got {validation.shown(target)}. Give "
+            "what makes these numbers."
+        )
     return check_user_code(LocalCode(target), against=against, dim=dim, base=base, layout=layout)
 
 
