@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import torch
@@ -58,13 +59,9 @@ def checked_layer_numbers(layers: Any, known: Sequence[int]) -> list[int]:
     """Numbers of layers in order, each once; all that are known for None."""
     if layers is None:
         return list(known)
-    if isinstance(layers, str | bytes) or not isinstance(layers, Iterable) or getattr(layers, "ndim", 1) != 1:
+    if isinstance(layers, str | bytes) or not isinstance(layers, Iterable) or hasattr(layers, "ndim"):
         raise TypeError(f"layers must be numbers of layers; got {validation.shown(layers)}. Give [0, 1], say.")
-    if hasattr(layers, "__len__") and len(layers) > len(known):
-        raise ValueError(
-            f"layers must be some of {sorted(known)}, each once; got {len(layers)}. Leave layers out for all."
-        )
-    numbers = list(layers)
+    numbers = list(islice(layers, len(known) + 1))  # of more, one is named twice or not there
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int):
             raise TypeError(f"layers must be numbers of layers; got {validation.shown(number)}. Give [0, 1], say.")
