@@ -52,6 +52,7 @@ def trace(
         ValueError: The config is not known, or `positions`, `documents` or `offset` break their rule.
 
     Example:
+        >>> import torch
         >>> from transformers import LlamaConfig, LlamaModel
         >>> sizes = {"vocab_size": 8, "hidden_size": 16, "intermediate_size": 8, "num_attention_heads": 2}
         >>> model = LlamaModel(LlamaConfig(num_hidden_layers=2, **sizes)).eval()
