@@ -24,7 +24,7 @@ INNER = {
     "angle32", "applies", "as_positions", "checked", "checked_call", "compiled_rotation", "exact", "extended",
     "faded", "finding", "fits", "float32", "goes_with", "last_query_first", "left_out", "looked_at_in", "of",
     "of_file", "of_keys", "of_queries", "path_of", "powers", "rotates", "rotating", "split", "join", "coordinates",
-    "fused", "latent_pairing", "line", "lines", "draws", "corrections", "multiples",
+    "fused", "latent_pairing", "line", "lines", "draws", "corrections", "multiples", "pieces",
 }  # fmt: skip
 #: Arguments that are handed on to matplotlib, whose own words answer.
 PASSED_ON = frozenset(("self", "cls", "ax", "keywords"))

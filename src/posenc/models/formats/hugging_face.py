@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def to_config(
     config: Mapping[str, Any] | str | Path,
     *,
     length: int | None = None,
-    types: Iterable[ModelType] = (),
+    types: Sequence[ModelType] = (),
 ) -> dict[str, Any]:
     """Write encodings into a Hugging Face config: its rotations become those of `positions`, all else stays as it was.
 
@@ -66,7 +66,7 @@ def to_config(
         {'rope_type': 'default', 'rope_theta': 500000.0}
     """
     check_positions(positions)
-    types = tuple(types)
+    validation.instance("types", types, Sequence, "a tuple of posenc.models.ModelType, types=(mine,)")
     data = load_config(config)
     part = "text" if "text" in positions.parts else positions.parts[0]
     groups = positions.of(part)
