@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from posenc.core import validation
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.rotates.temperature import StepTemperature
 from posenc.models.config.json_file import load_config
