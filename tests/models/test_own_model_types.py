@@ -90,7 +90,9 @@ def test_a_plan_for_fewer_layers_than_there_are_is_refused() -> None:
 
 def test_a_config_is_written_back_with_the_types_that_read_it() -> None:
     other = from_config(CONFIG | {"rope_theta": 1e6}, types=(MINE,))
-    written = to_config(other, CONFIG, types=(row for row in (MINE,)))
+    written = to_config(other, CONFIG, types=[MINE])
+    with pytest.raises(TypeError, match=r"^types must be a tuple of posenc\.models\.ModelType"):
+        to_config(other, CONFIG, types=iter((MINE,)))  # type: ignore[arg-type]
     assert from_config(written, types=(MINE,)).groups[0].rotary_encoding == other.groups[0].rotary_encoding
     with pytest.raises(ValueError, match=r"model_type must be one that is known here.*Choose the config"):
         to_config(other, CONFIG)
