@@ -54,6 +54,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "attention_models": "hot",
     "catalog": "hot",
     "calls": "hot",
+    "jax_programs": "default",
     "lab_models": "default",
     "lab_catalog": "default",
     "lab_memory": "default",

@@ -8,6 +8,7 @@ for rotations in place.
 from __future__ import annotations
 
 from attention_cost.attention_goals import ATTENTION, ATTENTION_REASONS
+from jax_cost.jax_goals import JAX
 from measuring.goal import Goal
 from measuring.ours import CLONE, COPY, IN_PLACE, MADE, MULTIPLY, NEW
 from measuring.peers import EAGER
@@ -208,6 +209,7 @@ REST: tuple[Goal, ...] = (
     *OTHERS,
     *MODULES,
     *CALLS,
+    *JAX,
     *SCALE,
     *ATTENTION,
     *ABSENT,

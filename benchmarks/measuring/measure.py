@@ -1,5 +1,5 @@
-"""Interleaved rounds of a thread's CPU time, as ratios to a floor; nothing is timed before it has been shown to be
-right."""
+"""Interleaved rounds of CPU time, of a thread unless another clock is given, as ratios to a floor; nothing is timed
+before it has been shown to be right."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Variant:
 
 
 Maker = Callable[[], Variant]
+Clock = Callable[[], float]
 
 
 def timed(run: Callable[[], Any]) -> Variant:
@@ -38,7 +39,14 @@ def floor(run: Callable[[], Any]) -> Maker:
 
 
 def compared(
-    case: str, below: str, makers: Mapping[str, Maker], expected: Any, bound: float, *, rounds: int = 9
+    case: str,
+    below: str,
+    makers: Mapping[str, Maker],
+    expected: Any,
+    bound: float,
+    *,
+    rounds: int = 9,
+    clock: Clock = time.thread_time,
 ) -> dict[str, Any]:
     """`ratios` of what gives the expected numbers within the bound; what fails or differs is left out, with its
     reason."""
@@ -61,7 +69,12 @@ def compared(
             raise SystemExit(f"{case}: {name} differs from what is right by {gaps[name]}, more than {bound}")
         else:
             left_out[name] = f"differs from what is right by {gaps[name]:.2g}, more than {bound:.2g}"
-    return {**ratios(case, below, right, rounds=rounds), "bound": bound, "gaps": gaps, "left out": left_out}
+    return {
+        **ratios(case, below, right, rounds=rounds, clock=clock),
+        "bound": bound,
+        "gaps": gaps,
+        "left out": left_out,
+    }
 
 
 def distance(found: Any, expected: Any) -> float:
@@ -74,7 +87,14 @@ def distance(found: Any, expected: Any) -> float:
     return float("inf") if gap != gap else float(gap)
 
 
-def ratios(case: str, below: str, variants: Mapping[str, Callable[[], Any]], *, rounds: int = 9) -> dict[str, Any]:
+def ratios(
+    case: str,
+    below: str,
+    variants: Mapping[str, Callable[[], Any]],
+    *,
+    rounds: int = 9,
+    clock: Clock = time.thread_time,
+) -> dict[str, Any]:
     """Each variant's CPU time over the floor's in the same round: median, least and greatest of the rounds."""
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     for run in variants.values():
@@ -82,7 +102,7 @@ def ratios(case: str, below: str, variants: Mapping[str, Callable[[], Any]], *, 
     for rotation in range(rounds):
         # There and back, so that no variant always comes after the same other.
         for name in list(variants)[:: 1 if rotation % 2 == 0 else -1]:
-            seconds[name].append(cpu_seconds(variants[name]))
+            seconds[name].append(cpu_seconds(variants[name], clock=clock))
     figures = {name: spread(over(seconds, name, below)) for name in variants}
     return {
         "case": case,
@@ -102,10 +122,10 @@ def spread(found: list[float]) -> dict[str, float]:
     return {"median": statistics.median(found), "low": min(found), "high": max(found)}
 
 
-def cpu_seconds(run: Callable[[], Any], least: float = 0.02) -> float:
+def cpu_seconds(run: Callable[[], Any], least: float = 0.02, *, clock: Clock = time.thread_time) -> float:
     """CPU seconds of one call; a short call is repeated until the clock can tell."""
-    calls, batch, start = 0, 1, time.thread_time()
-    while (taken := time.thread_time() - start) < least:
+    calls, batch, start = 0, 1, clock()
+    while (taken := clock() - start) < least:
         for _ in range(batch):
             run()
         calls, batch = calls + batch, min(2 * batch, 64)  # reading the clock must not count in calls of a microsecond

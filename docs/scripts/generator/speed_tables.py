@@ -34,6 +34,7 @@ PARTS = {
     "add": "A sinusoidal table added",
     "table": "Making tables",
     "bias": "Relative biases in attention",
+    "jax_programs": "Programs of JAX",
     "lab_models": "Training the lab's model, compared with the same model in plain PyTorch",
     "lab_catalog": "Training the lab's model with every encoding",
     "lab_memory": "Memory of a training step of the lab's model",
