@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from hostile.call_corpus import VALUES, HostileCall, calls_of
-from hostile.figures import keep_figures
+from hostile.figures import FIGURES, keep_figures
 from hostile.good_calls import PASSED_ON, GoodCall, entries, good_calls
 
 #: What `make test` asks: so many calls of as many entries, drawn with a seed; `make nightly` asks all.
@@ -76,6 +76,14 @@ def test_every_hostile_call_is_answered_well(tmp_path, monkeypatch):
     assert tried.total() >= 5000
     taking = {name for name, entry in entries().items() if set(inspect.signature(entry).parameters) - PASSED_ON}
     assert sorted(taking - asked - OF_FILES - OF_OTHERS) == []
+
+
+def test_the_page_states_the_figures_of_the_last_run():
+    kept = json.loads(FIGURES.read_text(encoding="utf-8"))
+    page = (Path(__file__).parents[2] / "SECURITY.md").read_text(encoding="utf-8")
+    stated = [int(number.replace(",", "")) for number in re.findall(r"([\d,]+)\s+calls", page)]
+    assert stated == [kept["all calls"][0], kept["immense"][0]]
+    assert all(tried == well for tried, well in (*kept["calls"].values(), kept["all calls"], kept["immense"]))
 
 
 def test_each_fault_is_told():
