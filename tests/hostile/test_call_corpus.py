@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
 import random
+import re
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
