@@ -129,6 +129,8 @@ OTHERS = (
     *(Goal(f"{what} of {mean}, milliseconds", "positions", "milliseconds beyond writing, 64 packed rows of 8192",
         f"{what} of {mean}", "", 1.0, "") for what in ("positions, documents", "document numbers, documents")
         for mean in (64, 512, 8192)),
+    *(Goal(f"a traced forward, width {width}", "tracing", f"forward of 2 × 256 tokens, width {width}", "posenc, trace",
+        "stock", 1.3, "") for width in (256, 512, 1024)),
     *(Goal(f"wrong {what} of ten million", "positions", "wrong ids of ten million", what, "", 0.0, "")
         for what in ("positions", "document numbers")),
     Goal("import of the kernels, milliseconds", "imports", "milliseconds of an import", "posenc kernels, after posenc",

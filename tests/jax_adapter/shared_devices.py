@@ -12,13 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
+from posenc import ALiBi, T5Bias
 from posenc.catalog import CATALOG
-from posenc.core.doors import AdditiveEncoding, RotaryEncoding
+from posenc.core.doors import AdditiveEncoding, AttentionScore, RotaryEncoding
 from posenc.jax import attention, bind, sharded_attention
 from posenc.positions import Sharding, documents, packed
 
 RECORDS = [sample for row in CATALOG for sample in row.samples if not isinstance(sample, AdditiveEncoding)]
 HEADS, KEY_HEADS, WIDTH = 12, 4, 8
+#: The biases of the catalog's samples have too few heads to be divided by 4.
+BIASES_BY_HEADS = (ALiBi(heads=8), T5Bias(heads=4))
 #: Sums of a few dozen products of numbers of size one in float32, in another order.
 TOLERANCE = 2e-4
 
@@ -72,18 +75,31 @@ def compare(encoding, sharding):
             assert largest <= TOLERANCE * size, largest
 
 
+def divides_heads(encoding):
+    """Whether devices can exchange tokens for heads: 4 divides them, and a score needs no others."""
+    scores = isinstance(encoding, AttentionScore) and hasattr(encoding, "heads")
+    return not scores and (getattr(encoding, "heads", None) or HEADS) % 4 == 0
+
+
 def main() -> None:
     assert len(jax.devices()) == 4
     chosen = [RECORDS[int(index)] for index in sys.argv[1:]] or RECORDS
+    exchanged = 0
     for encoding in chosen:
         try:
             compare(encoding, Sharding([8, 16], ranks=4, scheme="zigzag", each_document=True))
             if encoding is chosen[0]:
                 compare(encoding, Sharding([5, 7], ranks=4, scheme="contiguous", each_document=False))
+            if divides_heads(encoding):
+                compare(encoding, Sharding([5, 7], ranks=4, scheme="ulysses", each_document=False))
+                exchanged += 1
         except Exception as error:
             raise AssertionError(f"{encoding!r}: {error}") from error
         jax.clear_caches()  # each program is tens of megabytes, and none is used again
-    print(f"{len(chosen)} encodings on 4 devices")
+    for encoding in BIASES_BY_HEADS if len(chosen) == len(RECORDS) else ():
+        compare(encoding, Sharding([5, 7], ranks=4, scheme="ulysses", each_document=False))
+        exchanged += 1
+    print(f"{len(chosen)} encodings on 4 devices, {exchanged} by heads")
 
 
 if __name__ == "__main__":

@@ -78,6 +78,25 @@ class RotatesOne(OfOne, RotaryEncoding):
 
 
 @dataclass(frozen=True)
+class BiasOfSomeHeads(OfOne, AttentionBias):
+    """Bias of consecutive heads of an encoding: its own head 0 is head `first` of that one."""
+
+    encoding: AttentionBias
+    first: int
+
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        return self.encoding.bias(head + self.first, query_positions, key_positions, params, dtype=dtype)
+
+
+@dataclass(frozen=True)
 class ScoresByBias(AttentionScore):
     """A learned score made of an encoding that biases, for as many heads."""
 

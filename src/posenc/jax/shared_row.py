@@ -25,6 +25,7 @@ from posenc.core.rotation import Layout
 from posenc.jax.bound import Bound
 from posenc.jax.jax_arguments import bound_encodings, check_arrays
 from posenc.jax.jax_attention import attention
+from posenc.jax.shared_heads import attend_by_heads, check_heads_divide
 from posenc.positions.sequences import documents, packed
 from posenc.positions.shards import Sharding
 
@@ -44,16 +45,18 @@ def sharded_attention(
     hidden: Array | None = None,
     scale: float | None = None,
 ) -> Any:
-    """Attend, inside `jax.shard_map`, with this device's queries against the gathered keys and values of all devices.
+    """Attend, inside `jax.shard_map`, over a row of tokens that the devices of an axis share.
 
-    It is `posenc.torch.sharded_attention` for JAX, with every encoding; gradients flow through `jax.grad`. Arrays must
-    be divided as `sharding` says: put `sharding.indices` of all ranks behind one another before you divide the row.
+    It is `posenc.torch.sharded_attention` for JAX; gradients flow through `jax.grad`. With "contiguous" and "zigzag"
+    every device gathers the keys and values of all, with any encoding; with "ulysses" devices exchange tokens for heads
+    and back. Arrays must be divided as `sharding` says: put `sharding.indices` of all ranks behind one another before
+    you divide the row.
 
     Args:
         q: Queries of this device's tokens, (batch, heads, tokens / ranks, d) for layout "bhtd".
         k: Keys of this device's tokens.
         v: Values of this device's tokens.
-        sharding: Division of the row among as many ranks as the axis of the mesh has devices, "contiguous" or "zigzag".
+        sharding: Division of the row among as many ranks as the axis of the mesh has devices.
         axis_name: Axis of the mesh that shares the row.
         layout: Order of the axes of q, k and v, "bhtd" or "bthd".
         encodings: As for `attention`.
@@ -69,8 +72,8 @@ def sharded_attention(
 
     Raises:
         TypeError: As for `attention`.
-        ValueError: As for `attention`; or the axis has another number of devices than `sharding` has ranks, or the
-            scheme is "ulysses".
+        ValueError: As for `attention`; or the axis has another number of devices than `sharding` has ranks, or under
+            "ulysses" ranks do not divide heads or an encoding needs all heads at once.
 
     Example:
         >>> from posenc import RoPE
@@ -85,7 +88,8 @@ def sharded_attention(
     """
     validation.instance("sharding", sharding, Sharding, "a Sharding of posenc.positions")
     check_arrays(q=q, k=k, v=v)
-    inside = [bound.encoding for bound in bound_encodings(encodings)]
+    bound = bound_encodings(encodings)
+    inside = [one.encoding for one in bound]
     axes, positions = _checked_positions(checked_vectors(q, k, v, layout), inside, positions)
     check_hidden_is_read(hidden, inside)
     before, _ = checked_window(None, sliding_window, causal=validation.truth("causal", causal))
@@ -103,11 +107,16 @@ def sharded_attention(
     if at_keys is None:
         at_keys = gathered(positions, -1 if axes == 1 else -2)
     several = len(sharding.lengths) > 1  # type: ignore[arg-type]
+    at_queries = at_keys[own] if positions is None else positions
+    if sharding.scheme == "ulysses":
+        options = {"causal": causal, "sliding_window": sliding_window, "scale": scale}
+        numbers = (number, number) if several else None
+        return _exchanged((q, k, v), layout, at_queries, at_keys, bound, sharding, axis_name, numbers, options)
     return attention(
         q,
         gathered(k, tokens),
         gathered(v, tokens),
-        query_positions=at_keys[own] if positions is None else positions,
+        query_positions=at_queries,
         key_positions=at_keys,
         layout=layout,
         encodings=encodings,
@@ -116,6 +125,31 @@ def sharded_attention(
         hidden=_hidden(inside, hidden, None if hidden is None else gathered(hidden, 1)),
         scale=scale,
     )
+
+
+def _exchanged(
+    vectors: tuple[Array, Array, Array],
+    layout: Layout,
+    at_queries: Array,
+    at_keys: Array,
+    bound: Sequence[Bound],
+    sharding: Sharding,
+    axis_name: str,
+    numbers: tuple[Array, Array] | None,
+    options: Mapping[str, Any],
+) -> Array:
+    """Attend under "ulysses": the whole row with the heads of this device."""
+    q, k, v = (x if layout == "bhtd" else x.swapaxes(1, 2) for x in vectors)
+    check_heads_divide(bound, sharding, q.shape[1])
+    packed_at = jnp.asarray(packed(sharding.lengths))  # type: ignore[arg-type]
+
+    def attend(q: Array, k: Array, v: Array, some: Sequence[Bound]) -> Array:
+        at = at_keys if some else packed_at  # rotations that came before may have had several coordinates
+        places = {"query_positions": at, "key_positions": at, "documents": numbers}
+        return attention(q, k, v, layout="bhtd", encodings=some, **places, **options)
+
+    output = attend_by_heads((q, k, v), at_queries, bound, sharding, axis_name, attend)
+    return output if layout == "bhtd" else output.swapaxes(1, 2)
 
 
 def _checked_positions(
@@ -153,8 +187,6 @@ def _checked_rank(sharding: Sharding, axis_name: str) -> Array:
             f"axis_name must be an axis of as many devices as sharding has ranks, {sharding.ranks}; got {devices}. "
             "Make the sharding for this mesh."
         )
-    if sharding.scheme == "ulysses":
-        raise ValueError("sharding must be 'contiguous' or 'zigzag' in JAX; got 'ulysses'. Use one of them.")
     return jax.lax.axis_index(axis_name)
 
 

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import repeated
-from posenc.core.doors import AttentionBias, Params
-from posenc.encodings._wrapped import OfOne
+from posenc.encodings._wrapped import BiasOfSomeHeads
 from posenc.positions.sequences import packed
 from posenc.positions.shards import Sharding, TokenRun
 from posenc.torch.attention_paths.arguments import AttentionArguments, HeldEncoding
@@ -175,25 +174,6 @@ def _with_some_heads(held: HeldEncoding, own: slice) -> HeldEncoding:
     if held.door != "biases":
         return held
     return replace(held, encoding=BiasOfSomeHeads(own.stop - own.start, held.encoding, own.start))
-
-
-@dataclass(frozen=True)
-class BiasOfSomeHeads(OfOne, AttentionBias):
-    """Bias of consecutive heads of an encoding: its own head 0 is head `first` of that one."""
-
-    encoding: AttentionBias
-    first: int
-
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        return self.encoding.bias(head + self.first, query_positions, key_positions, params, dtype=dtype)
 
 
 def _positions_of_row(call: RankCall) -> Generator[Request, list[Tensor], Tensor]:

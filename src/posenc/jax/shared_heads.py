@@ -1,0 +1,109 @@
+"""Attention in JAX under "ulysses": devices exchange tokens for heads, attend to the whole row, and exchange back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+
+from posenc.core.arrays import Array
+from posenc.core.checked_attention import repeated
+from posenc.core.doors import AttentionBias, AttentionScore, RotaryEncoding
+from posenc.encodings._wrapped import BiasOfSomeHeads
+from posenc.jax.bound import Bound
+from posenc.positions.shards import Sharding
+
+#: Attention of the whole row: queries, keys and values (batch, some heads, tokens, width) and encodings to the output.
+WholeRow = Callable[[Array, Array, Array, Sequence[Bound]], Array]
+
+
+def check_heads_divide(bound: Sequence[Bound], sharding: Sharding, heads: int) -> None:
+    """Refuse what some heads cannot compute alone."""
+    sharding.heads(0, heads)
+    scores = [one.encoding for one in bound if isinstance(one.encoding, AttentionScore)]
+    for encoding in scores:
+        if getattr(encoding, "heads", None) is not None:
+            raise ValueError(
+                f"encodings must not need all heads at once under 'ulysses', where a rank has "
+                f"{heads // sharding.ranks} of {heads}; got {encoding!r}. Use 'zigzag' or 'contiguous'."
+            )
+    own = [one.encoding for one in bound if _rotates_by_head(one)]
+    if scores and own:
+        raise ValueError(
+            f"encodings must not rotate each head in its own way beside a score under 'ulysses'; got {own[0]!r} beside "
+            f"{scores[0]!r}. Use 'zigzag' or 'contiguous'."
+        )
+
+
+def attend_by_heads(
+    vectors: tuple[Array, Array, Array],
+    positions: Array,
+    bound: Sequence[Bound],
+    sharding: Sharding,
+    axis_name: str,
+    attend: WholeRow,
+) -> Array:
+    """Attend with the heads of this device.
+
+    Args:
+        vectors: Queries, keys and values of this device's tokens, (batch, heads, tokens / ranks, width).
+        positions: Of this device's tokens.
+        bound: Encodings, in the order in which they act.
+        sharding: Division of the row.
+        axis_name: Axis of the mesh that shares the row.
+        attend: Attention of the whole row with some heads.
+
+    Returns:
+        The output for this device's tokens, (batch, heads, tokens / ranks, width).
+    """
+    early = [one for one in bound if _rotates_by_head(one)]
+    inside = [one for one in bound if one not in early]
+    q, k, v = _rotated(early, vectors, positions)
+    heads = q.shape[1]
+    if k.shape[1] % sharding.ranks:
+        k, v = repeated(k, heads), repeated(v, heads)
+    q, k, v = (jax.lax.all_to_all(x, axis_name, split_axis=1, concat_axis=2, tiled=True) for x in (q, k, v))
+    ways = [_attending(attend, inside, sharding.heads(rank, heads)) for rank in range(sharding.ranks)]
+    if any(isinstance(one.encoding, AttentionBias) for one in inside):
+        output = jax.lax.switch(jax.lax.axis_index(axis_name), ways, q, k, v)
+    else:
+        output = ways[0](q, k, v)
+    output = jax.lax.all_to_all(output, axis_name, split_axis=2, concat_axis=1, tiled=True)
+    for one in early[::-1]:
+        if _rotates_values(one):
+            output = one.rotate_back(output, positions, layout="bhtd")
+    return output
+
+
+def _attending(attend: WholeRow, bound: Sequence[Bound], own: slice) -> Callable[[Array, Array, Array], Array]:
+    """Attention with the biases of some heads."""
+    some = [
+        Bound(BiasOfSomeHeads(own.stop - own.start, one.encoding, own.start), one.params)
+        if isinstance(one.encoding, AttentionBias)
+        else one
+        for one in bound
+    ]
+    return lambda q, k, v: attend(q, k, v, some)
+
+
+def _rotated(
+    early: Sequence[Bound], vectors: tuple[Array, Array, Array], positions: Array
+) -> tuple[Array, Array, Array]:
+    """Rotate where each head has a rotation of its own, while this device has all heads."""
+    q, k, v = vectors
+    if early:
+        k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
+    for one in early:
+        if _rotates_values(one):
+            v = one.rotate_values(v, positions, layout="bhtd")
+        else:
+            q, k = one.rotate(q, k, positions, positions, layout="bhtd")
+    return q, k, v
+
+
+def _rotates_by_head(one: Bound) -> bool:
+    return isinstance(one.encoding, RotaryEncoding) and getattr(one.encoding, "heads", None) is not None
+
+
+def _rotates_values(one: Bound) -> bool:
+    return isinstance(one.encoding, RotaryEncoding) and "value" in one.encoding.roles
