@@ -103,7 +103,7 @@ REFUSED = [
     (lambda: Image(4, 5, merge=2), ValueError, r"^width must be a multiple of merge=2; got 5"),
     (lambda: Image(1, 4, merge=2), ValueError, r"^height must be an integer from 2"),
     (lambda: Video(0, 4, 4, 2, 1.0), ValueError, r"^frames must be an integer from 1"),
-    (lambda: Video(1, 4, 4, 2, -1.0), ValueError, r"^interval must be a finite number from 0"),
+    (lambda: Video(1, 4, 4, 2, 0.0), ValueError, r"^interval must be a finite number above 0"),
     (lambda: Film(Text(1), Text(1), 2), TypeError, r"^video must be a Video"),
     (lambda: Film(Video(1, 2, 2, 1, 1.0), Text(1), 0), ValueError, r"^chunk must be an integer from 1"),
     (lambda: positions.media(Text(1), after="largest"), TypeError, r"^segments must be a list of Text"),

@@ -125,6 +125,7 @@ WRONG = {
     "tokens_per_second must be given": ("qwen2.5-vl", [2, 2], VIDEO | {"second_per_grid_ts": [1.0]}),
     "second_per_grid_ts must be left out for 'qwen2-vl', whose": ("qwen2-vl", [2, 2], VIDEO | CLOCK),
     "second_per_grid_ts must hold seconds": ("qwen2.5-vl", [2, 2], VIDEO | CLOCK | {"second_per_grid_ts": [1.0, 1.0]}),
+    "second_per_grid_ts must hold seconds above": ("qwen2.5-vl", [2, 2], VIDEO | CLOCK | {"second_per_grid_ts": [0.0]}),
     "seconds_per_chunk must be given for 'qwen2.5-omni'; got None": ("qwen2.5-omni", [0, 0, 2, 2, 3], OMNI),
     "temporal_merge must be given for 'ernie4.5-vl'; got None": ("ernie4.5-vl", [2], VIDEO),
     "temporal_merge must be left out for 'qwen2-vl'": ("qwen2-vl", [2, 2], VIDEO | {"temporal_merge": 2}),

@@ -101,7 +101,7 @@ class Video(Declared):
     height: int
     width: int
     merge: int
-    interval: Annotated[float, Real(0.0, 1e6)]
+    interval: Annotated[float, Real(0.0, 1e6, above=True)]
 
     def _check_together(self) -> None:
         _sides(self)

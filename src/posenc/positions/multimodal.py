@@ -194,9 +194,9 @@ def _times(family: str, rule: Family, videos: np.ndarray, given: Mapping[str, An
     intervals = arrays.numbers_on_host("second_per_grid_ts", seconds)
     double = intervals.dtype == np.float64 and hasattr(seconds, "dtype") and not rule.sound
     intervals = intervals if double else intervals.astype(np.float32)
-    if intervals.shape != (len(videos),) or not np.all((intervals >= 0) & (intervals <= 1e6)):
+    if intervals.shape != (len(videos),) or not np.all((intervals > 0) & (intervals <= 1e6)):
         raise ValueError(
-            f"second_per_grid_ts must hold seconds from 0 to 1e6 for each of {len(videos)} videos; got "
+            f"second_per_grid_ts must hold seconds above 0, to 1e6, for each of {len(videos)} videos; got "
             f"{validation.shown(seconds)}. Pass what the processor returned."
         )
     wide = intervals.dtype.type
