@@ -8,6 +8,7 @@ from typing import Any
 
 from posenc.core.doors import AttentionBias
 from posenc.diagnosis.bias.bias_usage import BiasUsage
+from posenc.diagnosis.bias.fitted_biases import fitted_bias
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import ObservedBiases, observed_biases
 from posenc.diagnosis.degenerate import not_finite
@@ -101,6 +102,9 @@ def judge_observed_biases(usage: BiasUsage, evidence: ObservedBiases) -> Diagnos
     if not evidence.fits(usage) or (read_off and evidence.fits(replace(usage, factor=0.0))):
         explanation = explain([usage], BIASES, evidence)
         if explanation is None:
+            fitted = fitted_bias(evidence)
+            if fitted is not None and not fitted.of_one_formula:
+                return Diagnosis(False, (fitted.finding(usage.encoding),), compared=compared)
             return Diagnosis(False, compared=compared, worst=(evidence.describe_worst(usage),))
         return Diagnosis(False, explanation.findings, compared=compared)
     if read_off:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posenc.core.doors import AttentionBias
+from posenc.diagnosis.bias.observed_biases import MASKED
 from posenc.diagnosis.code.observed_values import ProbedBias
 from posenc.diagnosis.code.user_code import Tensor
 from posenc.encodings.biases.bounded_alibi import BoundedALiBi
@@ -82,6 +83,7 @@ def _shaped(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray | None:
 def _fits(probed: ProbedBias, encoding: AttentionBias, params: dict[str, np.ndarray]) -> bool:
     position = np.arange(probed.values.shape[-1])
     expected = np.asarray(encoding.matrix(position, position, params, dtype=np.float64))
-    gap = probed.values - expected
+    gap = np.where(probed.values > MASKED, probed.values, np.nan) - expected
     gap = gap - gap[..., :1]
-    return bool(np.abs(gap).max() <= NEAR * (1.0 + np.abs(expected).max()))
+    gap = gap[np.isfinite(gap)]
+    return bool(gap.size and np.abs(gap).max() <= NEAR * (1.0 + np.abs(expected).max()))

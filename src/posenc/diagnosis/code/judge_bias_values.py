@@ -10,6 +10,7 @@ import numpy as np
 from posenc.core.doors import AttentionBias, Encoding
 from posenc.core.text_lines import short
 from posenc.diagnosis.bias.bias_usage import BiasUsage
+from posenc.diagnosis.bias.fitted_biases import TRIED, FittedBias, fitted_bias
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import MASKED, ObservedBiases
 from posenc.diagnosis.code.biases_of_tensors import bias_of_tensors
@@ -59,13 +60,43 @@ def judge_bias_values(
     if learned is not None:
         note = (f"Its own tensors, {', '.join(learned.tensors)}, were read.",) if learned.tensors else ()
         return CodeReport(True, "biases", short(learned.encoding), notes=note, compared=int(probed.values.size))
+    fitted = fitted_bias(_evidence(probed, None))
+    if fitted is not None and against is None and not fitted.of_one_formula:
+        return _fitted_report(probed, fitted)
     for most in (1, 2):  # one mistake in any of them before two
         for encoding, table, _ in candidates:
             attempt = explain([BiasUsage(encoding)], BIASES, _evidence(probed, table), most)
             if attempt is not None:
                 return _report(probed, encoding, table, findings=attempt.findings)
-    report = _report(probed, *candidates[0][:2])
-    return replace(report, notes=(*report.notes, OF_DISTANCE)) if against is None and _of_distance(probed) else report
+    return _unnamed(_report(probed, *candidates[0][:2]), probed, fitted, against)
+
+
+def _unnamed(report: CodeReport, probed: ProbedBias, fitted: FittedBias | None, against: Encoding | None) -> CodeReport:
+    """The report where no mistake explains the numbers: another kind of bias, or what was tried."""
+    if fitted is not None and isinstance(against, AttentionBias) and not fitted.of_one_formula:
+        return replace(report, findings=(fitted.finding(against),))
+    if against is not None:
+        return report
+    if fitted is not None and not fitted.bent_line and not fitted.below_floor:
+        return _fitted_report(probed, fitted)
+    notes = [f"{short(fitted.encoding)} gives them too, with one r2 for all heads. {fitted.line()}"] if fitted else []
+    notes += [OF_DISTANCE] if _of_distance(probed) else []
+    return replace(report, notes=(*report.notes, *notes, TRIED))
+
+
+def _fitted_report(probed: ProbedBias, fitted: FittedBias) -> CodeReport:
+    """Right where every head has a curve of its own; consistent where one curve may be another formula's."""
+    report = CodeReport(
+        not (fitted.below_floor or fitted.of_one_formula),
+        "biases",
+        short(fitted.encoding),
+        largest_difference=fitted.largest,
+        compared=int((probed.values > MASKED).sum()),
+        farthest_position=float(probed.values.shape[-1] - 1),
+    )
+    if fitted.below_floor:
+        return replace(report, findings=(fitted.floor(),))
+    return replace(report, notes=(fitted.line(),), consistent=not report.right)
 
 
 def _of_distance(probed: ProbedBias) -> bool:
