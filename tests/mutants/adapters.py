@@ -11,7 +11,7 @@ from mutants.bug import Bug
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 
-TABLE, WAVES = Learned(dim=4, length=12), Sinusoidal(dim=8)
+TABLE, WRAPPED, WAVES = Learned(dim=4, length=12), Learned(dim=4, length=12, outside="wrap"), Sinusoidal(dim=8)
 
 
 def _replaced(make: Callable[..., Any]) -> AbstractContextManager[object]:
@@ -100,6 +100,6 @@ BUGS = (
     Bug("every module draws the same parameters", TABLE, "module_draws_from_its_seed", planted=seed_ignored),
     Bug("a copy draws new parameters", TABLE, "module_copies_are_equal", planted=copy_draws_again),
     Bug("a checkpoint is not read", TABLE, "module_state_round_trips", planted=loading_does_nothing),
-    Bug("parameters are copies", TABLE, "module_trains", planted=parameters_detached),
+    Bug("parameters are copies", WRAPPED, "module_trains", planted=parameters_detached),
     Bug("training and evaluation differ", WAVES, "module_modes_agree", planted=louder_in_training),
 )

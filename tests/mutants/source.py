@@ -239,8 +239,8 @@ SUBSTITUTIONS = (
         "xl_global_key",
         "u reads positions with twice the weight",
         "encodings/scores/transformer_xl.py",
-        "(k @ u[:, :, None])",
-        "(2 * k @ u[:, :, None])",
+        'learned["u"][:, None, :] @ k',
+        '2 * learned["u"][:, None, :] @ k',
         XL,
         "published_numbers",
     ),
@@ -275,10 +275,10 @@ SUBSTITUTIONS = (
         "matrix_transposed",
         "query and key axes of the matrix are exchanged",
         "core/logit_doors.py",
-        "query_positions[(..., None, slice(None), None, *rest)],\n"
-        "            key_positions[(..., None, None, slice(None)",
-        "query_positions[(..., None, None, slice(None), *rest)],\n"
-        "            key_positions[(..., None, slice(None), None",
+        "query.part((..., None, slice(None), None, *rest))\n"
+        "        return self._at_checked(head, queries, key.part((..., None, None, slice(None), *rest))",
+        "query.part((..., None, None, slice(None), *rest))\n"
+        "        return self._at_checked(head, queries, key.part((..., None, slice(None), None, *rest))",
         SLOPES,
         "queries_and_keys_of_unequal_number",
     ),

@@ -145,4 +145,5 @@ def _drawing(init: Callable[[Any, Any], Params]) -> Callable[[Any, Any], Params]
 
 def first_array(params: Params | None) -> Array | None:
     """First array of params, whose library positions follow; None where there are none."""
-    return next(iter(params.values()), None) if isinstance(params, Mapping) else None
+    held = params.values() if isinstance(params, Mapping) else ()
+    return next((value for value in held if arrays.library_name(value) is not None), None)

@@ -68,6 +68,10 @@ class ModelType:
         window: The keys near it that a query sees.
         roles: What is rotated besides the queries and keys of attention.
         patches: The positions of the patches of an image.
+
+    Raises:
+        TypeError: `names` is no tuple of words.
+        ValueError: `pairing` is none of its words.
     """
 
     names: tuple[str, ...]
