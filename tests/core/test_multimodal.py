@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from every import every
 from oracles import multimodal_requests
@@ -134,6 +135,8 @@ WRONG = {
     "axes must be given for 'hunyuan-vl'; got None": ("hunyuan-vl", [0], {"merge": 2}),
     "token_types must have a run of image tokens.*run of 2 and a grid of 4": (
         "hunyuan-vl", [1, 1], {"merge": 1, "axes": 4, "image_grid_thw": [[1, 2, 1]]}),
+    "token_types must have a run of image tokens.*run of 1 and a grid of 2.*neither lengths nor": (
+        "qwen2-vl", [1, 1], {"merge": 1, "image_grid_thw": [[1, 1, 2]], "lengths": [1, 1]}),
     "token_types must have a run of video tokens.*run of 2 and a grid of 1": ("qwen3-vl", [2, 2], VIDEO),
     "token_types must have a run of image tokens.*run of 1 and no grid": ("qwen2-vl", [1], {"merge": 2}),
     "token_types must be 0, 1 or 2 for 'qwen2-vl'; got 3": ("qwen2-vl", [3], {"merge": 2}),
@@ -147,6 +150,8 @@ WRONG = {
     "video_grid_thw must have a row for each video of token_types; got 1 more": ("qwen2-vl", [0], VIDEO),
     "video_grid_thw must hold rows and columns that merge=4 divides": ("qwen2-vl", [2], VIDEO | {"merge": 4}),
     r"video_grid_thw must have shape \(pictures, 3\)": ("qwen2-vl", [2], VIDEO | {"video_grid_thw": [2, 2, 2]}),
+    "video_grid_thw must hold frames, rows and columns from 1 to .*got -2 to 2": (
+        "qwen2-vl", [2], VIDEO | {"video_grid_thw": [[2, -2, 2]]}),
     r"attention_mask must have the shape of token_types, \(1,\); got \(2,\)": (
         "qwen2-vl", [0], {"merge": 2, "attention_mask": [1, 1]}),
     "attention_mask must hold 1 for tokens and 0 for padding; got 2": (
@@ -168,6 +173,12 @@ REFUSED = {
     "token_types must hold whole numbers; got float64": lambda: multimodal("qwen2-vl", [0.0], merge=2),
     "token_types must be from -2\\^53 to 2\\^53; got 9223372036854775808": lambda: multimodal(
         "qwen2-vl", np.array([1 << 63], np.uint64), merge=2
+    ),
+    "second_per_grid_ts must be float32 or float64; got bfloat16": lambda: multimodal(
+        "qwen2.5-vl", [2, 2], **VIDEO | CLOCK | {"second_per_grid_ts": torch.ones(1).bfloat16()}
+    ),
+    "second_per_grid_ts must be float32 or float64; got float16": lambda: multimodal(
+        "qwen2.5-vl", [2, 2], **VIDEO | CLOCK | {"second_per_grid_ts": np.ones(1, np.float16)}
     ),
     "audio_in_video must be True or False": lambda: multimodal("qwen3-omni", [0], merge=2, audio_in_video=1),
     "input_ids must hold whole numbers; got float64": lambda: token_types([0.5], image=1),

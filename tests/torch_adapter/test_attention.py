@@ -483,7 +483,12 @@ NONSENSE = [
     ({"encodings": [module(PAST_ITS_TABLE)]}, ValueError, "query_positions must hold positions from 0 to 7"),
     ({"encodings": [posenc.RoPE(dim=8), posenc.axial("sam2", dim=8)]}, ValueError, "encodings must have one number of"),
     ({"mask": torch.ones(7, 9)}, TypeError, "mask must hold truth values"),
-    ({"mask": torch.ones(7, 9) > 0}, ValueError, "mask must have four axes"),
+    (
+        {"mask": torch.ones(7, 9) > 0},
+        ValueError,
+        "mask must have four axes that broadcast to (batch, heads, n, m), (2, 12, 7, 9); got (7, 9). Padding of keys "
+        "is mask[:, None, None, :], a mask of queries and keys mask[None, None].",
+    ),
     ({"mask": torch.ones(3, 1, 7, 9) > 0}, ValueError, "mask must have four axes"),
     ({"window": 4}, TypeError, "window must be (keys before, keys after)"),
     ({"window": (3, 0), "sliding_window": 4, "causal": True}, ValueError, "sliding_window must stand alone"),

@@ -280,7 +280,7 @@ def check_mask_axes(mask: Any, q: Any, k: Any) -> None:
     if mask.ndim != 4 or any(size not in (1, full) for size, full in zip(mask.shape, whole, strict=True)):
         raise ValueError(
             f"mask must have four axes that broadcast to (batch, heads, n, m), {whole}; got {tuple(mask.shape)}. "
-            "Padding of keys is mask[:, None, None, :]."
+            "Padding of keys is mask[:, None, None, :], a mask of queries and keys mask[None, None]."
         )
 
 

@@ -113,7 +113,7 @@ def ring_positions(length: int | Sequence[int], size: int) -> np.ndarray:
         size: Slots of the buffer, the window of a sliding layer.
 
     Returns:
-        (size,) or (batch, size), int64; -1 where a slot is empty.
+        (size,) or (batch, size), int64; -1 where a slot is empty, which a mask must hide from attention.
 
     Raises:
         TypeError: An argument holds no whole numbers.

@@ -191,6 +191,11 @@ def _times(family: str, rule: Family, videos: np.ndarray, given: Mapping[str, An
                 "processor and config."
             )
     rate = validation.real("tokens_per_second", given["tokens_per_second"], 0.0, 1e6, above=True)
+    if arrays.kind(arrays.as_array("second_per_grid_ts", seconds)) == "narrow":
+        raise TypeError(
+            f"second_per_grid_ts must be float32 or float64; got {arrays.dtype_name(seconds.dtype)}, whose rounding "
+            "moves frames. Take it from the processor before casting its output to the model's dtype."
+        )
     intervals = arrays.numbers_on_host("second_per_grid_ts", seconds)
     double = intervals.dtype == np.float64 and hasattr(seconds, "dtype") and not rule.sound
     intervals = intervals if double else intervals.astype(np.float32)
@@ -279,9 +284,14 @@ def grids(name: str, given: Any, side: int) -> np.ndarray:
     if given is None:
         return np.empty((0, 3), np.int64)
     found = whole_numbers(name, given)
-    if found.ndim != 2 or found.shape[1] != 3 or (found < 1).any() or (found > LONGEST).any():
+    if found.ndim != 2 or found.shape[1] != 3:
         raise ValueError(
-            f"{name} must have shape (pictures, 3), frames, rows and columns from 1; got {found.shape}. Pass it whole."
+            f"{name} must have shape (pictures, 3), frames, rows and columns; got {found.shape}. Pass it whole."
+        )
+    if (found < 1).any() or (found > LONGEST).any():
+        raise ValueError(
+            f"{name} must hold frames, rows and columns from 1 to {LONGEST}; got {found.min()} to {found.max()}. "
+            "Pass what the processor returned."
         )
     if (found[:, 1:] % side).any():
         raise ValueError(

@@ -202,7 +202,8 @@ def _no_grid(kind: int, count: int, cells: np.ndarray | None, family: str) -> Va
     got = "no grid" if cells is None else f"a grid of {len(cells)}"
     return ValueError(
         f"token_types must have a run of {KINDS[kind]} tokens for each grid of {family!r}, as long as its tokens; got "
-        f"a run of {count} and {got}. Pass what one call of this family's processor returned, merge included."
+        f"a run of {count} and {got}. Pass what one call of this family's processor returned, merge included; "
+        "neither lengths nor attention_mask may cut it."
     )
 
 
