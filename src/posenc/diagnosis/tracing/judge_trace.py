@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from posenc.diagnosis.tracing.trace_causes import WrongPositions, cause_of
 from posenc.diagnosis.tracing.trace_records import TracedLayer, TraceRecord
 from posenc.diagnosis.tracing.wanted_positions import WantedPositions, group_of
 from posenc.diagnosis.verdict import Diagnosis
-from posenc.models.model_positions import LayerGroup, layer_ranges
+from posenc.models.model_positions import layer_ranges
 from posenc.models.pair_rotation import pair_rotation
 
 #: How far an amplitude may be from the one that is meant, by the dtype of the vectors.
@@ -153,24 +154,30 @@ def _where(record: TraceRecord, wanted: WantedPositions, first: TracedLayer) -> 
 
 
 def _unexplained(record: TraceRecord) -> list[Finding]:
-    """Rotations that no position explains: another base, scaling or pairing, as the doctor names it."""
-    searched: set[LayerGroup] = set()
-    findings: list[Finding] = []
+    """Rotations that no position explains: another base, scaling or pairing, with its layers."""
+    layers: dict[tuple[str, Finding], set[int | None]] = {}
+    judged: set[tuple[str, int | None]] = set()
     for layer in record.layers:
-        group = group_of(record.model, layer)
-        if not layer.vectors or group is None or group in searched:
+        group, place = group_of(record.model, layer), (layer.part, layer.layer)
+        if not layer.vectors or group is None or place in judged:
             continue
-        searched.add(group)
+        judged.add(place)
         verdict = judge_rotations((group,), record.model, [("", rotation_evidence(layer.vectors, "bhtd"))])
         known = verdict.findings or (
             Finding(
-                "rotation", f"Call {layer.call}, layer {layer.layer}: no position explains how vectors are rotated.",
+                "rotation", f"No position explains how vectors are rotated, from call {layer.call} on.",
                 "Compare cos and sin of this layer with `posenc doctor`.",
             ),
         )  # fmt: skip
-        if not verdict.agree:
-            findings += known
-    return findings
+        for finding in () if verdict.agree else known:
+            layers.setdefault((layer.part, replace(finding, where="")), set()).add(layer.layer)
+    return [replace(finding, where=_some_of(record, part, wrong)) for (part, finding), wrong in layers.items()]
+
+
+def _some_of(record: TraceRecord, part: str, wrong: set[int | None]) -> str:
+    """Layers in words, where they are not all that rotate in their part."""
+    every = {layer.layer for layer in record.layers if layer.part == part and layer.kind == "rotation"}
+    return "" if wrong == every else layer_ranges(tuple(sorted(layer for layer in wrong if layer is not None)))
 
 
 def _amplitudes(record: TraceRecord) -> Iterator[Finding]:

@@ -40,7 +40,7 @@ def recovered_positions(
             these, places = products[..., own][wrong], np.broadcast_to(meant, wrong.shape)[wrong]
             read = _read(these, frequencies[own], rounding)
             found[..., number][wrong] = _tried(these, frequencies[own], places, rounding, read)
-    return found
+    return found + 0.0  # a zero with a sign is the same position
 
 
 def _read(products: np.ndarray, frequencies: np.ndarray, rounding: float) -> np.ndarray:

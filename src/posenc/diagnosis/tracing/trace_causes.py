@@ -92,6 +92,24 @@ def _all_restart(wrong: WrongPositions) -> bool:
     return bool(np.all(wrong.used == 0)) and all(len(gap) < 2 or gap[-1, 0] != gap[0, 0] for gap in wrong.later)
 
 
+def _block_restarted(wrong: WrongPositions) -> bool:
+    """Blocks inside the call each count on from a number below their place; some have two tokens or more."""
+    gap, used = wrong.gap, wrong.used[wrong.real & ~np.isnan(wrong.used).any(-1)]
+    off = np.flatnonzero((gap != 0).any(1))
+    if not off.size or off[0] == 0 or np.any(gap[off] >= 0) or np.any(used[off[0]] >= used[off[0] - 1]):
+        return False
+    begins = 1 + np.count_nonzero((np.diff(off) > 1) | (np.diff(gap[off], axis=0) != 0).any(1))
+    return bool(2 * begins <= len(off))
+
+
+def _stays_at_last(wrong: WrongPositions) -> bool:
+    """Tokens of this call, or of those after it, stay at the last right position."""
+    steps = [gap[:, 0] for gap in (wrong.gap, *wrong.later)]
+    behind = np.concatenate(steps)
+    behind = behind[np.argmax(behind != 0) :]
+    return wrong.gap.shape[1] == 1 and len(behind) > 1 and np.array_equal(behind, -np.arange(1, len(behind) + 1))
+
+
 def _kept_rows(wrong: WrongPositions) -> bool:
     kept = wrong.kept
     return kept is not None and kept < wrong.call.start and wrong.used_are(kept + np.arange(wrong.call.count))
@@ -155,6 +173,16 @@ CAUSES = (
     Cause(
         "positions restarted", "Positions begin again at 0 in this call, although the sequence goes on.",
         "Begin each chunk or micro-batch at the number of tokens before it.", _restarted,
+    ),
+    Cause(
+        "positions restarted", "Positions begin again inside this call, although the sequence goes on: a chunk counts "
+        "from its own start, or a rank of a split sequence does not add its offset.",
+        "Begin each chunk at the number of tokens before it, and each rank at the tokens of all ranks before.",
+        _block_restarted,
+    ),
+    Cause(
+        "table ends", "Every position from there on is taken for the last one before it, as where a table ends.",
+        "Make the table as long as the sequence, and clamp no positions.", _stays_at_last,
     ),
     Cause(
         "suffix for a chunk", "The last positions of the whole request were taken for those of this chunk.",

@@ -39,7 +39,7 @@ def biased_keys(model: ModelPositions, call: TracedCall, bias: torch.Tensor, mod
     positions = positions - positions[..., :1]
     whole = np.round(positions)
     near = np.abs(positions - whole) < np.maximum(1e-3, np.abs(whole) * torch.finfo(bias.dtype).eps * 4)
-    keys = np.where(near, whole, positions)[..., None]
+    keys = np.where(near, whole, positions)[..., None] + 0.0  # no zero with a sign
     place = place_of(module)
     part = place.part if place.part in model.parts else model.parts[0]
     empty = np.zeros((batch, 0, 0, 1))
