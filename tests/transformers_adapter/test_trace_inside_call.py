@@ -86,3 +86,24 @@ def test_layers_of_another_base_are_told() -> None:
     assert [(finding.name, finding.where, finding.sentence.split()[3]) for finding in found] == [
         ("base", "layer 1", "500000"), ("base", "layer 2", "1000"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_restart_that_is_ignored_is_told(masked: bool) -> None:
+    lengths = (5, 8, 19)
+    ids = torch.cat([torch.arange(length) for length in lengths])[None]
+    model = built("llama")
+    run_on = torch.cat([torch.arange(5), torch.arange(27)])[None]  # the third document goes on from the second
+    if masked:
+        plant(model, lambda ids: run_on)
+    else:
+        inner = model.model.forward
+        model.model.forward = lambda *rest, position_ids=None, **named: inner(*rest, position_ids=run_on, **named)
+    found = traced_run(model, lambda model: model(IDS, position_ids=ids, use_cache=False)).check()
+    assert "all positions of the third document of row 0 are shifted by +8" in found.notes[0]
+    assert "a whole document whose tokens see no other" in found.notes[0]
+    assert [finding.name for finding in found.findings] == ([] if masked else ["documents leak"])
+    for finding in found.findings:
+        assert "the query of token 13 sees tokens 5, 6" in finding.sentence
+        assert finding.sentence.endswith("The restart at token 13 was ignored: it is at position 8 where 0 is meant.")
+        assert finding.fix.startswith("Mask keys of other documents, and begin at 0 in each")

@@ -83,7 +83,25 @@ def _judged(call: TracedCall, layer: TracedLayer, window: NearKeys | None, causa
     if not wrong.any() and not other.any():
         return None
     row, query = (int(one) for one in np.argwhere(wrong.any(-1) | other)[0])
-    return _named(call, window, row, query, seen[row], meant[row], bool(other[row, query]))
+    name, sentence, fix = _named(call, window, row, query, seen[row], meant[row], bool(other[row, query]))
+    if name == "documents leak" and (ignored := _ignored_restart(call, layer, row, call.start + query)):
+        return name, f"{sentence} {ignored}", f"{fix[:-1]}, and begin at 0 in each: posenc.positions.packed(lengths)."
+    return name, sentence, fix
+
+
+def _ignored_restart(call: TracedCall, layer: TracedLayer, row: int, token: int) -> str:
+    """Sentence about positions that run on into the document of a token; "" where they do not, or it began before."""
+    documents = call.documents[row]
+    first = int(np.argmax(documents == documents[token])) - call.start
+    if first < 1 or layer.queries.shape[2] != call.count:
+        return ""
+    before, used = layer.queries[row, 0, first - 1 : first + 1, 0]
+    meant = call.expected[row, first, 0]
+    if used != before + 1 or used == meant:
+        return ""
+    return (
+        f"The restart at token {call.start + first} was ignored: it is at position {used:g} where {meant:g} is meant."
+    )
 
 
 def _meant(call: TracedCall, window: NearKeys | None, causal: bool) -> np.ndarray:

@@ -12,6 +12,9 @@ from posenc.diagnosis.tracing.expected_positions import counted_within
 from posenc.diagnosis.tracing.trace_records import TracedCall, TracedLayer, TraceRecord
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
+#: Words that count documents.
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
 
 def group_of(model: ModelPositions, layer: TracedLayer) -> LayerGroup | None:
     """The group whose self-attention a traced layer is of; None where the model has none."""
@@ -104,12 +107,21 @@ class WantedPositions:
             if shifted.size:
                 row, document = (int(one) for one in shifted[0])
                 by = "/".join(f"{number:+.6g}" for number in shifts[row, document])
-                where = f"row {row}" + (f", document {document}" if document else "")
+                several = shifts.shape[1] > 1
+                where = f"{_document(document)} of row {row}" if several else f"row {row}"
+                hidden = "document whose tokens see no other" if several else "row"
                 yield (
                     f"all positions of {where} are shifted by {by} in {module}, for example; under this encoding no "
-                    "logit shows one shift of a whole row"
+                    f"logit shows one shift of a whole {hidden}"
                 )
                 return
+
+
+def _document(number: int) -> str:
+    """Number of a document, from 0, in words that leave open no other count."""
+    if number < len(ORDINALS):
+        return f"the {ORDINALS[number]} document"
+    return f"document {number + 1} (the first is document 1)"
 
 
 def _spaced(call: TracedCall, used: np.ndarray) -> np.ndarray:
