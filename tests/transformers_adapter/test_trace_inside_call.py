@@ -82,6 +82,8 @@ def test_layers_of_another_base_are_told() -> None:
         other_angles(model, layer, LlamaRotaryEmbedding(config))
     with trace(model) as traced:
         model(IDS)
+    unknown = [line.split(";")[0] for line in str(traced).splitlines()[2:]]
+    assert unknown == ["  row 0, layers 1-2: q and k at 0 ?"]
     found = traced.check().findings
     assert [(finding.name, finding.where, finding.sentence.split()[3]) for finding in found] == [
         ("base", "layer 1", "500000"), ("base", "layer 2", "1000"),

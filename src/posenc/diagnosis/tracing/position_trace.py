@@ -136,15 +136,14 @@ def _axes(used: np.ndarray) -> str:
 
 
 def _ranges(values: np.ndarray, most: int = 6) -> str:
-    """Numbers as runs of steps of one: 0-4 0-2 9."""
+    """Numbers as runs of steps of one, "?" for those that are not known: 0-4 0-2 ? 9."""
     runs: list[list[float]] = []
     for value in values:
-        if runs and value == runs[-1][1] + 1:
+        if runs and (value == runs[-1][1] + 1 or (np.isnan(value) and np.isnan(runs[-1][1]))):
             runs[-1][1] = value
         else:
             runs.append([value, value])
-    words = [f"{a:g}" if a == b else f"{a:g}-{b:g}" for a, b in runs]
-    words = [word.replace("nan", "?") for word in words]
+    words = ["?" if np.isnan(a) else f"{a:g}" if a == b else f"{a:g}-{b:g}" for a, b in runs]
     if len(words) > most:
         words = [*words[: most - 1], f"... {words[-1]}"]
     return " ".join(words)

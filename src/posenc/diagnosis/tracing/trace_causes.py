@@ -219,5 +219,8 @@ def cause_of(wrong: WrongPositions) -> Cause:
     sentence = "No known cause shows in them."
     if rule is not None and rule[1]:
         sentence = f"The tokens of the call {rule[1]}."
-    fix = "Look at what makes the positions that this layer's rotation or table takes."
+    fix = (
+        "Look at what makes the positions that this layer's rotation or table takes; `diagnose` of a "
+        "`posenc.transformers.capture` tries more mistakes."
+    )
     return Cause("other positions", sentence, fix, lambda wrong: True)
