@@ -17,7 +17,7 @@ DRAWN, SEED = 40, 0
 #: What a page says where its examples read files of the repository.
 NEEDS_CLONE = "in a clone"
 #: Examples, and those that show an error.
-EXAMPLES, ERROR = ".highlight:not(.language-console):has(.gp)", ".gt"
+EXAMPLES, ERROR = '.highlight:has(.gp:has-text(">>>"))', ".gt"
 #: Runs blocks of one page in turn; those that show an error must raise one.
 PASTE = """
 import json, sys
