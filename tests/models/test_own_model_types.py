@@ -9,7 +9,7 @@ import pytest
 from posenc import RoPE
 from posenc.models import ModelType, diff, from_config, to_config
 from posenc.models.config.rope_parameters import one_rotation
-from posenc.models.model_positions import NotRead
+from posenc.models.notes import NotRead
 
 CONFIG: dict[str, Any] = {
     "model_type": "in_house", "num_hidden_layers": 4, "head_dim": 16, "rope_theta": 5e5, "rope_plan": [1, 0, 1, 0],

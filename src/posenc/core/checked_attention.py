@@ -377,3 +377,18 @@ def _before(window: Any, keys: int, causal: bool) -> int:
             "masks of transformers have it, or what posenc.models.from_config reads as the window of your layers."
         )
     return keys - 1
+
+
+def check_heads_suffice(scores: Sequence[Encoding], by_head: Sequence[Encoding], some: int, heads: int) -> None:
+    """Refuse what `some` of all heads cannot compute alone: scores of all heads, or of keys that each head rotates."""
+    for encoding in scores:
+        if getattr(encoding, "heads", None) is not None:
+            raise ValueError(
+                f"encodings must not need all heads at once under 'ulysses', where a rank has {some} of {heads}; got "
+                f"{encoding!r}. Use 'zigzag' or 'contiguous'."
+            )
+    if scores and by_head:
+        raise ValueError(
+            f"encodings must not rotate each head in its own way together with a score under 'ulysses'; got "
+            f"{by_head[0]!r} with {scores[0]!r}. Use 'zigzag' or 'contiguous'."
+        )

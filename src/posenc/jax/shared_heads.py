@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import jax
 
 from posenc.core.arrays import Array
-from posenc.core.checked_attention import repeated
+from posenc.core.checked_attention import check_heads_suffice, repeated
 from posenc.core.doors import AttentionBias, AttentionScore, RotaryEncoding
 from posenc.encodings._wrapped import BiasOfSomeHeads
 from posenc.jax.bound import Bound
@@ -21,18 +21,8 @@ def check_heads_divide(bound: Sequence[Bound], sharding: Sharding, heads: int) -
     """Refuse what some heads cannot compute alone."""
     sharding.heads(0, heads)
     scores = [one.encoding for one in bound if isinstance(one.encoding, AttentionScore)]
-    for encoding in scores:
-        if getattr(encoding, "heads", None) is not None:
-            raise ValueError(
-                f"encodings must not need all heads at once under 'ulysses', where a rank has "
-                f"{heads // sharding.ranks} of {heads}; got {encoding!r}. Use 'zigzag' or 'contiguous'."
-            )
     own = [one.encoding for one in bound if _rotates_by_head(one)]
-    if scores and own:
-        raise ValueError(
-            f"encodings must not rotate each head in its own way beside a score under 'ulysses'; got {own[0]!r} beside "
-            f"{scores[0]!r}. Use 'zigzag' or 'contiguous'."
-        )
+    check_heads_suffice(scores, own, heads // sharding.ranks, heads)
 
 
 def attend_by_heads(

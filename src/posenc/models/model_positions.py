@@ -14,6 +14,7 @@ from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, of_pairs
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.rotates.temperature import QueryTemperature
+from posenc.models.notes import Idle, NotRead, Waived
 from posenc.models.patch_positions import PatchPositions
 
 Source = Literal["file", "class default", "caller"]
@@ -23,30 +24,6 @@ Plain = None | bool | int | float | str | tuple["Plain", ...]
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, bool | int | float | str | None) or (type(value) is tuple and all(map(_is_plain, value)))
-
-
-class NotRead(str):
-    """A note on what a model does with positions that posenc does not read, so that nothing compares it."""
-
-    __slots__ = ()
-
-
-class Idle(str):
-    """A note on a key that the class of the model does not read; another program may."""
-
-    __slots__ = ()
-
-    @property
-    def stated(self) -> str:
-        """The key without its place in the file, and its value."""
-        place, _, value = self.partition(" = ")
-        return f"{place.rpartition('.')[2]} = {value}"
-
-
-class Waived(NotRead):
-    """A note on a key that concerns positions, which the caller lets go unread."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -394,8 +371,7 @@ class ModelPositions:
             Lines of text.
         """
         rows = [group.explain() for group in (*self.groups, *self.draft)]
-        notes = dict.fromkeys([*self.notes, *(note for group in self.groups for note in group.notes)])
-        return "\n".join([self.model_type, *rows, *(f"note: {note}" for note in notes)])
+        return "\n".join([self.model_type, *rows, *(f"note: {note}" for note in self._every_note())])
 
 
 def windows_of_layers(model: ModelPositions) -> dict[tuple[str, int], NearKeys | None]:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from posenc.models.config.fields import Fields
 from posenc.models.config.layer_type_rules import BY_COMPRESS_RATIO, MOST_LAYERS, OLDER_NAMES
-from posenc.models.model_positions import DRAFT, LayerGroup, NotRead
+from posenc.models.model_positions import DRAFT, LayerGroup
+from posenc.models.notes import NotRead
 
 #: How files spell the count of these layers.
 COUNT = "num_nextn_predict_layers"

@@ -11,7 +11,8 @@ from posenc.core import validation
 from posenc.core.rotation import PairLayout
 from posenc.core.text_lines import escaped
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass
-from posenc.models.model_positions import Plain, Source, Value, Waived
+from posenc.models.model_positions import Plain, Source, Value
+from posenc.models.notes import Waived
 from posenc.phase import Numerics
 
 #: Keys that concern positions, by name: an error names each of them that no reader has read.

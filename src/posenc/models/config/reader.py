@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from posenc.core import validation
-from posenc.core.rotation import PairLayout
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, config_classes
+from posenc.models.config.config_groups import groups_of_config
 from posenc.models.config.converted_type import as_converted_from, as_stated
 from posenc.models.config.draft_layers import draft_groups
 from posenc.models.config.fields import (
@@ -22,10 +22,16 @@ from posenc.models.config.fields import (
     wrong,
 )
 from posenc.models.config.json_file import is_manifest, load_config
-from posenc.models.config.model_type import Groups, ModelType, neutral_keys
+from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.model_types.type_rows import HANDED_DOWN, MADE_OF_PARTS, SAME_AS
-from posenc.models.config.rotary_layers import rotary_groups
+from posenc.models.config.part_notes import (
+    UNREAD_PART,
+    note_of_part_left_out,
+    notes_of_ignored_keys,
+    notes_of_missing_parts,
+    notes_of_unread_parts,
+)
 from posenc.models.config.unread_keys import notes_of_unread_keys, unread
 from posenc.models.config.window_rules import (
     STATE_LAYER_TYPES,
@@ -34,11 +40,9 @@ from posenc.models.config.window_rules import (
     nowhere,
     schedules,
 )
-from posenc.models.model_positions import DRAFT, Idle, ModelPositions, NotRead, Value, Waived
+from posenc.models.model_positions import DRAFT, ModelPositions
 from posenc.phase import Numerics
 
-#: What the note on a part that a model is read without says.
-UNREAD_PART = "is left out"
 #: On a part that the caller's own ModelType reads.
 OWN_TYPE = "{where}model_type {model_type!r} is read as the caller's own ModelType says; posenc has not compared it"
 #: On a file that states no text_config, as older files do.
@@ -171,25 +175,22 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     ignored = {key: data[key] for key in not_counting if data.get(key) is not None}
     counting = {key: value for key, value in data.items() if key not in ignored}
     fields = Fields(counting, known, options, where, row.older_names)
-    groups = _groups(fields, row, options.layout if row.part == "text" or not where else None)
+    groups = groups_of_config(fields, row, options.layout if row.part == "text" or not where else None)
     draft, of_draft = draft_groups(fields, groups) if row.part == "text" else ((), ())
     groups = (*groups, *draft)
     if row.part == "module" and where:  # one type for both parts of T5Gemma, which the file keeps apart
         groups = tuple(replace(group, part=where.removesuffix(".").rpartition(".")[2]) for group in groups)
     unread_notes = notes_of_unread_keys(fields, row, model_type)
     more, notes = _read_inside(data, known, inside, options, where)
-    ignored_notes = (
-        Idle(f"{where}{key} = {validation.shown(value)} is not read by its class") for key, value in ignored.items()
-    )
-    missing = _notes_of_missing(data, known, options, where)
+    missing = notes_of_missing_parts(data, known, options, where)
     of_row = _notes_of_row(row, where)
     if known is UNKNOWN_CLASS:
-        of_row = (*of_row, *_notes_of_unread_parts(data, where))
+        of_row = (*of_row, *notes_of_unread_parts(data, where))
     if _is_own(model_type, options):
         of_row = (OWN_TYPE.format(where=where, model_type=model_type), *of_row)
     if model_type not in options.types:
         of_row = (*of_row, note_of_unknown_windows(model_type, {**data, **options.stated}, where))
-    own = (*same, *fields.waived, *ignored_notes, *unread_notes, *of_row, *of_draft)
+    own = (*same, *fields.waived, *notes_of_ignored_keys(ignored, where), *unread_notes, *of_row, *of_draft)
     return (*groups, *more), (*own, *notes, *missing)
 
 
@@ -204,54 +205,10 @@ def note_of_other_name(model_type: str, where: str) -> tuple[str, ...]:
     return () if other is None else (f"{where}model_type = {model_type!r} is {other} under another name, and read so",)
 
 
-def _notes_of_unread_parts(data: Mapping[str, Any], where: str) -> tuple[NotRead, ...]:
-    """Note the configs inside one whose class is not known: what they are to it, nobody has read."""
-    inside = [key for key, part in data.items() if isinstance(part, Mapping) and "model_type" in part]
-    return tuple(NotRead(f"{where}{key} is not read; give it to from_config by itself") for key in inside)
-
-
 def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
     """The notes of a type whose layers know no position, and have no group to carry them."""
     before = f"{where.removesuffix('.')}: " if where else ""
     return tuple(type(note)(before + note) for note in row.notes if row.reader is not None)
-
-
-def _notes_of_missing(data: Mapping[str, Any], known: ConfigClass, options: Options, where: str) -> tuple[str, ...]:
-    """Note the configs inside that a file of this class can hold, and that are waived or missing."""
-    waived = [key for key in known.parts if key in options.waive and (key in data or key not in known.optional)]
-    filled = [key for key in known.parts if key not in (*known.optional, *options.waive, "attn_config")]
-    missing = [key for key in filled if not isinstance(data.get(key), Mapping)]
-    return (
-        *(Waived(f"{where}{key} is waived") for key in waived),
-        *(
-            NotRead(
-                f"{where}{key} is not in the file, and the default that {known.config} fills in for it is not read; "
-                "read the config that the class saves"
-            )
-            for key in missing
-        ),
-    )
-
-
-def _groups(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups:
-    """Read the groups of one config; `layout` is that of the pairs in converted rows."""
-    fields.mark_used(*row.ignored_keys, *neutral_keys(fields, row))
-    tables = tuple(group for table in row.tables for group in table(fields))
-    layers = row.reader(fields) if row.reader else None
-    if layers is None:
-        layers = rotary_groups(fields, row if layout is None else replace(row, pairing=layout))
-    length = _declared_length(fields)
-    groups = tuple(replace(group, length=length) for group in (*tables, *layers))
-    if row.part != "vision":
-        return groups
-    return tuple(replace(group, patches=row.patches(fields, group)) for group in groups)
-
-
-def _declared_length(fields: Fields) -> Value | None:
-    """Positions that the file or its class says the part takes."""
-    stated = fields.get("max_position_embeddings", listed=False)
-    is_length = stated is not None and type(stated.value) is int and stated.value > 0
-    return replace(stated, name="length") if stated is not None and is_length else None
 
 
 def _stated_row(model_type: str, stated: Mapping[str, Any], data: Mapping[str, Any]) -> ModelType:
@@ -259,7 +216,7 @@ def _stated_row(model_type: str, stated: Mapping[str, Any], data: Mapping[str, A
     if "pairing" not in stated:
         unread = [] if {"layer_types"} & {*stated, *data} else schedules(data)
         listed = f" {unread[0]:.{LONGEST_NAME}} looks like a schedule of layers: {STATE_LAYER_TYPES}." if unread else ""
-        inside = [note.partition(" ")[0] for note in _notes_of_unread_parts(data, "")]
+        inside = [note.partition(" ")[0] for note in notes_of_unread_parts(data, "")]
         apart = f" Its {inside[0]} is a config of its own: give it to from_config by itself." if inside else ""
         raise ValueError(
             "model_type must be one that is known here, or its pairing must be stated; "
@@ -297,7 +254,7 @@ def _read_parts(
         *MADE_OF_PARTS.get(model_type, ()),
         *more,
         *notes,
-        *_notes_of_missing(data, known, options, where),
+        *notes_of_missing_parts(data, known, options, where),
     )
 
 
@@ -329,7 +286,7 @@ def _read_inside(
             )
         row = options.types.get(model_type)
         if row and row.left_out:
-            notes.append(NotRead(f"{where}{key} {UNREAD_PART}: {model_type} {row.unsupported}"))
+            notes.append(note_of_part_left_out(f"{where}{key}", model_type, row.unsupported))
         elif _is_read(model_type, options):
             read[key], more = _read_part(data[key], model_type, options, f"{where}{key}.")
             notes += more

@@ -14,7 +14,8 @@ from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import HEAD_KEYS
 from posenc.models.config.layer_type_rules import count_of, num_hidden_layers
 from posenc.models.config.model_type import Groups
-from posenc.models.model_positions import LayerGroup, NotRead, Value
+from posenc.models.model_positions import LayerGroup, Value
+from posenc.models.notes import NotRead
 
 ROTATED_INPUT = "the layer rotates its input, before queries and keys are made of it"
 CONVOLUTION = NotRead(

@@ -12,7 +12,7 @@ from posenc.models.config.fields import LONGEST_NAME, OWN_READER, Fields, refuse
 from posenc.models.config.model_type import ModelType, unsupported_values
 from posenc.models.config.rope_parameters import KNOWN_KEYS
 from posenc.models.config.window_rules import schedules
-from posenc.models.model_positions import Idle, NotRead
+from posenc.models.notes import Idle, NotRead
 
 #: The name of a key, its place in the file, and its value.
 Key = tuple[str, str, Any]

@@ -11,7 +11,8 @@ from posenc.core.text_lines import escaped
 from posenc.models.config.fields import LONGEST_NAME, MOST_NAMED, Fields, wrong
 from posenc.models.config.head_rules import stated_for_layer
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
-from posenc.models.model_positions import Chunks, NearKeys, NotRead, Window
+from posenc.models.model_positions import Chunks, NearKeys, Window
+from posenc.models.notes import NotRead
 
 #: Names of windows, chunks and schedules of layers in the files of known types, and those like them.
 WINDOW_NAMES = re.compile(

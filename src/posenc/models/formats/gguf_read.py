@@ -27,7 +27,8 @@ from posenc.models.formats.gguf_architectures import (
     Architecture,
 )
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
-from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions, NotRead, Source, Waived, Window
+from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions, Source, Window
+from posenc.models.notes import NotRead, Waived
 from posenc.phase.frequencies import EXACT
 
 #: How far float32 divisors of a file may be from those of a formula: their blend is formed from wavelengths in float32.

@@ -22,7 +22,8 @@ from posenc.models.formats.single_rotation import (
     single_rotation,
     unrotated_layers,
 )
-from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead
+from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.notes import NotRead
 
 #: What the arguments are where a command line leaves them out.
 DEFAULTS = ConfigClass(

@@ -20,7 +20,8 @@ from posenc.models.formats.single_rotation import (
     only_rotation,
     unrotated_layers,
 )
-from posenc.models.model_positions import ModelPositions, NotRead, Value
+from posenc.models.model_positions import ModelPositions, Value
+from posenc.models.notes import NotRead
 
 #: What Meta's code has as constants, the high factor only where a file has none.
 CONSTANTS = ConfigClass(

@@ -25,7 +25,8 @@ from posenc.models.manifests.manifest_record import (
     UseRole,
     shortest_table_or_longest,
 )
-from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Waived
+from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.notes import NotRead, Waived
 from posenc.models.pair_rotation import pair_rotation, unwrapped
 
 #: Keys that a group has read where its heads have a slice for positions, in configs and in GGUF.

@@ -16,18 +16,8 @@ from posenc.models.config.fields import immutable
 from posenc.models.config.json_file import SCHEMA, is_manifest, load_config
 from posenc.models.manifests.manifest_of_model import manifest
 from posenc.models.manifests.manifest_record import USE_ROLES, VERSION, Manifest
-from posenc.models.model_positions import (
-    DRAFT,
-    Chunks,
-    LayerGroup,
-    ModelPositions,
-    NotRead,
-    Role,
-    RoleRotation,
-    Value,
-    Waived,
-    Window,
-)
+from posenc.models.model_positions import DRAFT, Chunks, LayerGroup, ModelPositions, Role, RoleRotation, Value, Window
+from posenc.models.notes import NotRead, Waived
 from posenc.models.patch_positions import PatchPositions
 
 #: Roles that `LayerGroup.encodings` holds; the others are its `roles`.

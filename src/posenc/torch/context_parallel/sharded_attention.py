@@ -14,6 +14,7 @@ from posenc.core.arrays import Array
 from posenc.core.checked_attention import (
     Window,
     check_fits,
+    check_heads_suffice,
     checked_hidden,
     checked_scale,
     checked_vectors,
@@ -243,15 +244,5 @@ def _check_heads(held: Sequence[HeldEncoding], sharding: Sharding, q: Tensor) ->
         return
     sharding.heads(0, q.shape[1])
     scores = [each.encoding for each in held if isinstance(each.encoding, AttentionScore)]
-    for encoding in scores:
-        if getattr(encoding, "heads", None) is not None:
-            raise ValueError(
-                f"encodings must not need all heads at once under 'ulysses', where a rank has "
-                f"{q.shape[1] // sharding.ranks} of {q.shape[1]}; got {encoding!r}. Use 'zigzag' or 'contiguous'."
-            )
     own = [each.encoding for each in held if each.door == "rotations" and getattr(each.encoding, "heads", None)]
-    if scores and own:
-        raise ValueError(
-            f"encodings must not rotate each head in its own way beside a score under 'ulysses'; got {own[0]!r} beside "
-            f"{scores[0]!r}. Use 'zigzag' or 'contiguous'."
-        )
+    check_heads_suffice(scores, own, q.shape[1] // sharding.ranks, q.shape[1])

@@ -3,6 +3,7 @@
 import { cosSin } from "../../browser/angles.js";
 import { button, slider, textField } from "../../browser/controls.js";
 import { element, fill } from "../../browser/dom.js";
+import { derivationLine } from "./derivation_line.js";
 import { number } from "./number.js";
 import { play } from "./play.js";
 
@@ -125,18 +126,10 @@ function derivation({ q, k, m, n }, frequencies) {
       `${shares.map(bracketed).join(" + ")} = ${four(shares.reduce((sum, share) => sum + share, 0))}`,
     ],
   ];
-  return lines.map(([words, formula, numbers]) =>
-    element(
-      "li",
-      {},
-      words,
-      element("span", { class: "mono formula-line" }, formula),
-      element("span", { class: "mono numbers" }, numbers),
-    ),
-  );
+  return lines.map(derivationLine);
 }
 
-/** The numbers of a text, apart by spaces or signs; a true minus sign is one, too. */
+/** The numbers of a text, separated by spaces or signs; a true minus sign is one, too. */
 function numbersOf(text) {
   const parts = text.replaceAll("−", "-").split(/[\s,;()]+/u);
   return parts.filter(Boolean).map((part) => (/^[-+]?(\d+\.?\d*|\.\d+)$/u.test(part) ? Number(part) : NaN));
@@ -144,5 +137,5 @@ function numbersOf(text) {
 
 function problemOf(numbers) {
   const right = numbers.length === WIDTH && numbers.every((each) => Math.abs(each) <= 1000);
-  return right ? "" : "Type four numbers up to 1000, apart by spaces, such as 1 0 2 1.";
+  return right ? "" : "Type four numbers up to 1000, separated by spaces, such as 1 0 2 1.";
 }

@@ -4,6 +4,7 @@ import { cosSin } from "../../browser/angles.js";
 import { slider } from "../../browser/controls.js";
 import { element, fill } from "../../browser/dom.js";
 import { heatMap } from "../../browser/heat_map.js";
+import { derivationLine } from "./derivation_line.js";
 import { number } from "./number.js";
 
 const LENGTH = 24;
@@ -70,15 +71,7 @@ function derivation(t, k, frequency) {
       `${four(ck * ck)} + ${four(sk * sk)} = ${four(ck * ck + sk * sk)}`,
     ],
   ];
-  return lines.map(([words, formula, numbers]) =>
-    element(
-      "li",
-      {},
-      words,
-      element("span", { class: "mono formula-line" }, formula),
-      element("span", { class: "mono numbers" }, numbers),
-    ),
-  );
+  return lines.map(derivationLine);
 }
 
 /** P·M(−k)ᵀ·Pᵀ: the sum over pairs of cos(ω(t − k − s)). */

@@ -15,7 +15,7 @@ from posenc.models.config.added_tables import (
 )
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.patch_rules import always, by_share, in_squares, without_front
-from posenc.models.model_positions import NotRead
+from posenc.models.notes import NotRead
 from posenc.models.patch_positions import PatchPositions
 
 PatchType = partial(ModelType, part="vision", reader=embeddings_only)

@@ -16,7 +16,7 @@ from posenc.models.config.bias_readers import bloom, deberta, mpnet, mpt, t5
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.speech_readers import parakeet, seamless, wavlm
 from posenc.models.config.window_readers import beit, sam, swin, swin_without_table, swinv2
-from posenc.models.model_positions import NotRead
+from posenc.models.notes import NotRead
 
 TableType = partial(ModelType, reader=embeddings_only)
 

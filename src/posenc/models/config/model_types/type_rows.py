@@ -14,7 +14,7 @@ from posenc.models.config.model_types.patch_tables import PATCH_TABLES
 from posenc.models.config.model_types.several_axes import MEDIA_TEXT, VISION
 from posenc.models.config.model_types.tables_and_biases import BIASES, LEARNED_TABLES
 from posenc.models.config.model_types.text import TEXT
-from posenc.models.model_positions import NotRead
+from posenc.models.notes import NotRead
 
 NECK = "its neck hands sines of rows and columns to the model after it, which are not read"
 #: What parts alone make up: the model around them adds no position, or none besides a head that convolves.

@@ -1,0 +1,32 @@
+"""Groups of layers of one config: its tables, and the rotations of its layers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.core.rotation import PairLayout
+from posenc.models.config.fields import Fields
+from posenc.models.config.model_type import Groups, ModelType, neutral_keys
+from posenc.models.config.rotary_layers import rotary_groups
+from posenc.models.model_positions import Value
+
+
+def groups_of_config(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups:
+    """Read the groups of one config; `layout` is that of the pairs in converted rows."""
+    fields.mark_used(*row.ignored_keys, *neutral_keys(fields, row))
+    tables = tuple(group for table in row.tables for group in table(fields))
+    layers = row.reader(fields) if row.reader else None
+    if layers is None:
+        layers = rotary_groups(fields, row if layout is None else replace(row, pairing=layout))
+    length = _declared_length(fields)
+    groups = tuple(replace(group, length=length) for group in (*tables, *layers))
+    if row.part != "vision":
+        return groups
+    return tuple(replace(group, patches=row.patches(fields, group)) for group in groups)
+
+
+def _declared_length(fields: Fields) -> Value | None:
+    """Positions that the file or its class says the part takes."""
+    stated = fields.get("max_position_embeddings", listed=False)
+    is_length = stated is not None and type(stated.value) is int and stated.value > 0
+    return replace(stated, name="length") if stated is not None and is_length else None

@@ -1,0 +1,51 @@
+"""Notes on keys that the class of a config ignores, and on parts inside it that are not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from posenc.core import validation
+from posenc.models.config.config_classes import ConfigClass
+from posenc.models.config.fields import Options
+from posenc.models.notes import Idle, NotRead, Waived
+
+#: What the note on a part that a model is read without says.
+UNREAD_PART = "is left out"
+
+
+def notes_of_ignored_keys(ignored: Mapping[str, Any], where: str) -> Iterator[Idle]:
+    """Note the keys that the class of a config has and does not use."""
+    return (
+        Idle(f"{where}{key} = {validation.shown(value)} is not read by its class") for key, value in ignored.items()
+    )
+
+
+def note_of_part_left_out(place: str, model_type: str, why: str) -> NotRead:
+    """Note a part that a model is read without."""
+    return NotRead(f"{place} {UNREAD_PART}: {model_type} {why}")
+
+
+def notes_of_unread_parts(data: Mapping[str, Any], where: str) -> tuple[NotRead, ...]:
+    """Note the configs inside one whose class is not known: what they are to it, nobody has read."""
+    inside = [key for key, part in data.items() if isinstance(part, Mapping) and "model_type" in part]
+    return tuple(NotRead(f"{where}{key} is not read; give it to from_config by itself") for key in inside)
+
+
+def notes_of_missing_parts(
+    data: Mapping[str, Any], known: ConfigClass, options: Options, where: str
+) -> tuple[str, ...]:
+    """Note the configs inside that a file of this class can hold, and that are waived or missing."""
+    waived = [key for key in known.parts if key in options.waive and (key in data or key not in known.optional)]
+    filled = [key for key in known.parts if key not in (*known.optional, *options.waive, "attn_config")]
+    missing = [key for key in filled if not isinstance(data.get(key), Mapping)]
+    return (
+        *(Waived(f"{where}{key} is waived") for key in waived),
+        *(
+            NotRead(
+                f"{where}{key} is not in the file, and the default that {known.config} fills in for it is not read; "
+                "read the config that the class saves"
+            )
+            for key in missing
+        ),
+    )

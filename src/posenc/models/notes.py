@@ -1,0 +1,27 @@
+"""Notes on what a file says and nothing compares: unread positions, keys that a class ignores, what a caller waived."""
+
+from __future__ import annotations
+
+
+class NotRead(str):
+    """A note on what a model does with positions that posenc does not read, so that nothing compares it."""
+
+    __slots__ = ()
+
+
+class Idle(str):
+    """A note on a key that the class of the model does not read; another program may."""
+
+    __slots__ = ()
+
+    @property
+    def stated(self) -> str:
+        """The key without its place in the file, and its value."""
+        place, _, value = self.partition(" = ")
+        return f"{place.rpartition('.')[2]} = {value}"
+
+
+class Waived(NotRead):
+    """A note on a key that concerns positions, which the caller lets go unread."""
+
+    __slots__ = ()
