@@ -15,7 +15,7 @@ from posenc.core.doors import AdditiveEncoding, AttentionBias, RotaryEncoding
 from posenc.encodings.scores._by_distance import ByDistance
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import attention, chosen_attention, module, strided, strided_attention
-from posenc.torch.attention_paths import skewed_path, strided_path, tiles
+from posenc.torch.attention_paths import clipped_distances, skewed_path, strided_path, tiles
 from posenc.torch.attention_paths.arguments import AttentionArguments, checked_call
 
 HEADS, KEY_HEADS, WIDTH, BATCH = 12, 4, 8, 2
@@ -425,7 +425,8 @@ class Largest(TorchDispatchMode):
 def test_no_tensor_grows_with_the_square_of_the_tokens(monkeypatch):
     """A matrix of 512 tokens, 3 heads and a batch of 2 holds 1.5 million numbers; a tile may hold 32 thousand, what
     makes it a few times as much, and PaTH keeps 128 for each key and head."""
-    monkeypatch.setattr(tiles, "NUMBERS", 1 << 15)
+    for module_of in (tiles, clipped_distances):
+        monkeypatch.setattr(module_of, "NUMBERS", 1 << 15)
 
     def check(encoding):
         asked = case(encoding, 512, 512, torch.float32)

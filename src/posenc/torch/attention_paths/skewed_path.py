@@ -15,7 +15,9 @@ from torch.utils.checkpoint import checkpoint
 from posenc.core import arrays
 from posenc.core.checked_attention import repeated
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
+from posenc.torch.attention_paths import clipped_distances
 from posenc.torch.attention_paths.arguments import AttentionCall, HeldEncoding
+from posenc.torch.attention_paths.clipped_distances import FarSide, NearKeys
 from posenc.torch.attention_paths.tiles import adds_to_output, new_output, rotated_back, rotated_vectors
 from posenc.torch.attention_paths.visible import (
     is_transformed,
@@ -28,6 +30,8 @@ from posenc.torch.attention_paths.visible import (
 
 #: Numbers in the logits of a tile, 1 MiB in float32, which a processor's second cache holds; queries of a tile.
 NUMBERS, QUERIES = 1 << 18, 128
+#: Keys beyond those with vectors of their own are attended to by themselves where all are so many times as many.
+FEWER = 8
 
 
 def unsupported_reason(call: AttentionCall) -> str | None:
@@ -71,6 +75,10 @@ class _Table:
 
     def of_heads(self, heads: slice) -> _Table:
         return self if len(self.vectors) == 1 else _Table(self.vectors[heads], self.least)
+
+    def of_steps(self, steps: Any) -> Any:
+        """The vectors of some distances, of a table that all heads share: (distances, width)."""
+        return self.vectors[steps.clamp(self.least, self.most) - self.least]
 
     def times(self, x: Any, least: int, count: int) -> Any:
         """Multiply x by the vectors of `count` distances from the least on: (batch, heads, rows, count)."""
@@ -129,6 +137,10 @@ def attend(call: AttentionCall) -> Any:
     q, k, v = rotated_vectors(call)
     heads, scores = q.shape[1], _scores(call)
     k, v = repeated(k, heads), repeated(v, heads)
+    near = _near_window(call, scores) if q.shape[-1] == v.shape[-1] else None
+    if near is not None:
+        output = clipped_distances.attend(q, k, v, *_near_and_far(call, scores, near), call.scale)
+        return rotated_back(call, output, call.query_positions)
     queries = min(QUERIES, call.queries)
     several = max(1, NUMBERS // (queries * max(1, most_keys(call, queries)) * q.shape[0]))
     whole, by_heads = new_output(call, q, v), []
@@ -146,6 +158,50 @@ def attend(call: AttentionCall) -> Any:
         if whole is None:
             by_heads.append(torch.cat(tiles, 2))
     return rotated_back(call, torch.cat(by_heads, 1) if whole is None else whole, call.query_positions)
+
+
+def _near_window(call: AttentionCall, scores: list[_Score]) -> tuple[int, int | None] | None:
+    """Keys before and after its own that a query sees with vectors of their own; None after it where all are hidden.
+
+    None where the keys beyond are too few, or not of a kind, to be attended to by themselves: on a processor alone
+    PyTorch's fused kernel gives its sums.
+    """
+    hidden = call.mask is not None or call.documents is not None or call.window != (None, None)
+    if hidden or call.dropout or call.queries != call.keys or _step(call, 0, 0) or call.q.device.type != "cpu":
+        return None
+    within = [score.encoding.changes_within for score in call.scores]
+    if None in within or not all(isinstance(each.of_queries, _Table) and each.of_keys is None for each in scores):
+        return None
+    before = max(-least for least, _ in within) - 1
+    after = None if call.causal else max(most for _, most in within) - 1
+    few = FEWER * (before + 1 + (after or 0)) <= call.keys
+    return (before, after) if few and min(before, after or 0) >= 0 else None
+
+
+def _near_and_far(
+    call: AttentionCall, scores: list[_Score], near: tuple[int, int | None]
+) -> tuple[NearKeys, list[FarSide]]:
+    """What scores add to near keys by their distance, and to those beyond, which share the outermost vectors."""
+    before, after = near
+    width, sides = call.v.shape[-1], []
+    with arrays.library(call.q).full_precision():
+        for step in (-before - 1,) if after is None else (-before - 1, after + 1):
+            logits, values = _by_distance(scores, step, 1, width)
+            sides.append(FarSide(abs(step), step > 0, logits[..., 0], values[0]))
+        after = after or 0
+        return NearKeys(before, after, *_by_distance(scores, -before, before + 1 + after, width)), sides
+
+
+def _by_distance(scores: list[_Score], least: int, count: int, width: int) -> tuple[Any, Any]:
+    """What scores add to logits at so many distances from the least on, and to the output for a weight there."""
+    logits: Any = 0.0
+    values: Any = scores[0].terms.asked.new_zeros((count, width))
+    for each in scores:
+        table: Any = each.of_queries
+        logits = table.times(each.terms.asked, least, count) + logits
+        if each.of_values is not None:
+            values = values + each.of_values.of_steps(torch.arange(least, least + count))
+    return logits, values
 
 
 def _scores(call: AttentionCall) -> list[_Score]:
@@ -288,7 +344,7 @@ def _of_values(powers: Any, table: _Table, step: int) -> Any:
     if near < far:
         shares = upright(powers[..., near:far])
         steps = torch.arange(shares.shape[-1], device=shares.device) + step + near - (rows - 1)
-        output = output + shares @ table.vectors[steps.clamp(table.least, table.most) - table.least]
+        output = output + shares @ table.of_steps(steps)
     return output
 
 
