@@ -140,7 +140,7 @@ ATTENTION_REASONS = {
     **{f"{_name(NAME, length, float32)}, made once a step": READ for length in LENGTHS},
     **{f"attention, {name},": NETWORK for name in ("FIRE", "DAPE")},
     "attention, RoPE": "rotated queries and keys are new tensors, which the default allocator maps page by page",
-    "attention, PaTH": "reflections are taken back one block of keys after the other, four products a block",
+    "attention, PaTH": "a tile meets its own keys block by block, and reflects all earlier keys once",
     "attention, forgetting gate": "the sums between a query and its nearest keys are formed in float64",
     "attention in training, T5": TRAINED_BY_DISTANCE,
     "attention in training, KERPLE": TRAINED_BY_DISTANCE,

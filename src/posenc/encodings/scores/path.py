@@ -112,15 +112,29 @@ class PaTH(Gathers):
             yield xp.linalg.solve(chain, strength * xp.concatenate([of_keys, none, own], -1))
 
     def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
-        lib, xp, (k, w, taken, left) = query.lib, query.lib.xp, prepared.arrays
-        reached = lib.astype(prepared.keys.reached(query), q.dtype)[..., None, :, :]
+        reached = query.lib.astype(prepared.keys.reached(query), q.dtype)[..., None, :, :]
+        return self.reflected(q, prepared, reached)[0] * reached / math.sqrt(self.dim)
+
+    def reflected(self, q: Array, prepared: PreparedKeys, reached: Array) -> tuple[Array, Array]:
+        """Reflect queries by the keys that they reach, back to the first of some prepared keys.
+
+        Args:
+            q: Queries, (*batch, heads, n, dim).
+            prepared: Keys in order, which begin at a multiple of `BLOCK` of those that were prepared.
+            reached: 1.0 where a query reaches a key, else 0.0, (..., n, m).
+
+        Returns:
+            q_m·H_m … H_{n+1} k_n - q_m·k_n for every pair that is reached, (*batch, heads, n, m), and what the queries
+            have become before the first key, in the shape of q.
+        """
+        lib, (k, w, taken, left) = prepared.keys.key.lib, prepared.arrays
         seen, parts = q, []
         for block in blocks(k.shape[-2], BLOCK, lib)[::-1]:  # from the query back to the first key
             visible = (seen @ w[..., block, :].swapaxes(-1, -2)) * reached[..., block]
             lost = visible @ taken[..., block, : block.stop - block.start]
             parts.append((seen - q) @ k[..., block, :].swapaxes(-1, -2) - lost)
             seen = seen - visible @ left[..., block, :]
-        return xp.concatenate(parts[::-1], -1) * reached / math.sqrt(self.dim)
+        return lib.xp.concatenate(parts[::-1], -1), seen
 
     def _directions(self, x: Array, keys: OrderedKeys, learned: Params) -> Array:
         """Directions w of every head and key, (*batch, heads, m, dim), filtered over the keys in order; of length 1."""

@@ -16,13 +16,13 @@ from posenc.core.checked_attention import Window
 from posenc.core.doors import Documents, Encoding
 from posenc.core.rotation import Layout
 from posenc.encodings.scores._gathers import needs_all_keys
-from posenc.torch.attention_paths import skewed_path, strided_path, tiles
+from posenc.torch.attention_paths import reflected_path, skewed_path, strided_path, tiles
 from posenc.torch.attention_paths.arguments import AttentionArguments, AttentionCall, checked_call
 from posenc.torch.attention_paths.shared_bias import SharedBias
 from posenc.torch.attention_paths.visible import visible
 from posenc.torch.modules.encoding_module import EncodingModule
 
-Path = Literal["sdpa", "strided", "skewed", "tiles", "dense", "flex", "reference"]
+Path = Literal["sdpa", "strided", "skewed", "reflected", "tiles", "dense", "flex", "reference"]
 Impl = Literal["auto", Path]
 IMPLS = get_args(Impl)
 
@@ -90,11 +90,11 @@ def attention(
         keys_rotated: k and v come from `rotate_keys`, as a cache should hold them; queries alone are rotated here.
         impl: "sdpa" is PyTorch's own attention after rotation; "strided" one number a distance for relative biases at
             positions that rise by one, and for what index alone hides; "skewed" one product a distance for scores that
-            have a vector for each (Shaw, DeBERTa); "tiles" a few queries at a time, in memory linear in n and computed
-            again for a gradient; "dense" all queries at once; "flex" PyTorch's flex_attention, compiled at its first
-            call (which takes up to a minute); "reference" the readable one. "auto" is the first of sdpa, strided,
-            skewed and tiles that fits, and dense where a score of your own reads all keys between: `chosen_attention`
-            says which and why.
+            have a vector for each (Shaw, DeBERTa); "reflected" PaTH's far keys, reflected for many queries at once;
+            "tiles" a few queries at a time, in memory linear in n and computed again for a gradient; "dense" all
+            queries at once; "flex" PyTorch's flex_attention, compiled at its first call (which takes up to a minute);
+            "reference" the readable one. "auto" is the first of sdpa, strided, skewed, reflected and tiles that fits,
+            and dense where a score of your own reads all keys between: `chosen_attention` says which and why.
 
     Returns:
         The output, in the dtype and the layout of q.
@@ -238,6 +238,8 @@ def _first_that_fits(call: AttentionCall) -> AttentionChoice:
         return AttentionChoice(
             "skewed", "every score is a product with one vector a distance, and positions rise by one"
         )
+    if call.scores and reflected_path.unsupported_reason(call) is None:
+        return AttentionChoice("reflected", "PaTH's far keys are reflected for a tile of queries at once")
     if call.scores:
         return AttentionChoice("tiles", f"{type(call.scores[0].encoding).__name__} reads content")
     if call.queries == 1:
@@ -331,6 +333,7 @@ PATHS: dict[Path, AttentionPath] = {
     "sdpa": AttentionPath(_sdpa, _sdpa_unsupported),
     "strided": AttentionPath(strided_path.attend, strided_path.unsupported_reason),
     "skewed": AttentionPath(skewed_path.attend, skewed_path.unsupported_reason),
+    "reflected": AttentionPath(reflected_path.attend, reflected_path.unsupported_reason),
     "tiles": AttentionPath(_tiles, _needs_all_at_once),
     "dense": AttentionPath(_dense, lambda call: None),
     "flex": AttentionPath(_flex, _flex_unsupported),
