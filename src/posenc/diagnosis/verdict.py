@@ -59,7 +59,7 @@ class Diagnosis(text_lines.Lines):
 
     @property
     def explained(self) -> bool:
-        """Whether nothing is left to explain."""
+        """Whether they agree, or a mistake is named for what differs."""
         return self.agree or bool(self.findings)
 
     def lines(self) -> list[str]:

@@ -236,7 +236,7 @@ def _terms(encoding: AdditiveEncoding) -> Terms | None:
 
 
 def _own_terms(encoding: AdditiveEncoding) -> Terms | None:
-    """Return the `_terms` of one encoding; a frequency of 0 is a constant, and sin(-x) = -sin(x)."""
+    """Return the sinusoids in each channel of an encoding without parts; frequency 0 is a constant."""
     sinusoids = sinusoid_channels(encoding)
     if sinusoids is None:
         return None

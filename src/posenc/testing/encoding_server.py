@@ -43,7 +43,7 @@ class UserEncoding(UserFile):
         return [[each.name, each.status, each.sentence, each.explains] for each in outcomes]
 
     def positions(self) -> np.ndarray:
-        """Positions that are compared."""
+        """Positions at which the effects of the encoding are compared."""
         from posenc.testing.effects import positions_within
 
         return positions_within(self.encoding)

@@ -123,7 +123,7 @@ class TraceRecord:
     not_seen: list[str] = field(default_factory=list)
 
     def of_call(self, number: int) -> Sequence[TracedLayer]:
-        """Return what the layers used in a call.
+        """Return the layers of a call with the positions that each used.
 
         Args:
             number: Number of the call, from 0.

@@ -1,4 +1,4 @@
-"""A network of the distance."""
+"""A bias that a small network computes from the distance."""
 
 from __future__ import annotations
 

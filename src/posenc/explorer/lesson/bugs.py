@@ -26,7 +26,7 @@ SHARPNESS = 5.0
 
 @dataclass(frozen=True)
 class Bug:
-    """A switch of the page.
+    """A bug that a switch of the page turns on.
 
     Attributes:
         name: Name of the switch.

@@ -47,7 +47,7 @@ def attention_has_no_order() -> Computation:
     ),
 )
 def encodings_tell_order() -> Computation:
-    """Attention with an encoding."""
+    """Compare the attention of two orders of three words, with sinusoids, rotation and ALiBi."""
     encodings = {"sinusoidal": Sinusoidal(dim=16), "rotary": RoPE(dim=8), "ALiBi": ALiBi(heads=2)}
     changes = {
         name: order_blindness("Dog bites man", "Man bites dog", encoding).largest

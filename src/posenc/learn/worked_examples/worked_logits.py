@@ -33,7 +33,7 @@ def worked_biases(encoding: AttentionBias, request: Request) -> WorkedSteps:
 
 @singledispatch
 def _formula(encoding: AttentionBias, request: Request) -> Formula:
-    """Formula of an encoding that biases; this one is for an encoding that nobody has explained."""
+    """Formula of a bias; this one is for every bias without a formula of its own below."""
     return Formula(f"{type(encoding).__name__} adds one number to the logit of a head, a query and a key.")
 
 
@@ -173,7 +173,7 @@ def worked_scores(encoding: AttentionScore, request: Request) -> WorkedSteps:
 
 @singledispatch
 def _steps(encoding: AttentionScore, request: Request) -> WorkedSteps:
-    """Steps of an encoding that scores; these are for an encoding that nobody has explained."""
+    """Steps of a score; these are for every score without steps of its own below."""
     formula = Formula(f"{type(encoding).__name__} adds a score of content and position to the logit.")
     return request.steps(formula, _values(encoding, request), lambda head: _left(request, head))
 

@@ -70,7 +70,7 @@ class AuditReport(text_lines.Lines):
 
     @property
     def explained(self) -> bool:
-        """Whether nothing is left to explain."""
+        """True: a check that breaks says why."""
         return True
 
     @property
