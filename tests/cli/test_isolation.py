@@ -24,28 +24,28 @@ RECORD = (
 
 #: name → (code, exit code, what is said of it)
 CHEATS = {
-    "exit while loading": (f"{HEAD}os._exit(0)\n", 2, "it ended with exit code 0 before it answered"),
+    "exit while loading": (f"{HEAD}os._exit(0)\n", 4, "it ended with exit code 0 before it answered"),
     "exit when called": (
         f"{HEAD}def mine(length, dim):\n    os._exit(0)\n",
-        2,
+        4,
         "it ended with exit code 0 before it answered",
     ),
-    "sys.exit": (f"{HEAD}sys.exit(0)\n", 2, "line 3: SystemExit: 0"),
-    "raises an interrupt": (f"{HEAD}raise KeyboardInterrupt\n", 2, "KeyboardInterrupt"),
+    "sys.exit": (f"{HEAD}sys.exit(0)\n", 4, "line 3: SystemExit: 0"),
+    "raises an interrupt": (f"{HEAD}raise KeyboardInterrupt\n", 4, "KeyboardInterrupt"),
     "patched judges": (HEAD + JUDGES + RANDOM, 1, "none of the known mistakes explains it"),
     "fake reports": (HEAD + FAKE + RANDOM, 1, "none of the known mistakes explains it"),
-    "endless loop": (f"{HEAD}def mine(length, dim):\n    while True: pass\n", 2, "it did not answer within 3 s"),
-    "endless loop while loading": (f"{HEAD}while True: pass\n", 2, "it did not answer within 3 s"),
-    "too much memory": (f"{HEAD}x = [bytearray(1 << 28) for _ in range(1000)]\n", 2, "MemoryError"),
+    "endless loop": (f"{HEAD}def mine(length, dim):\n    while True: pass\n", 4, "it did not answer within 3 s"),
+    "endless loop while loading": (f"{HEAD}while True: pass\n", 4, "it did not answer within 3 s"),
+    "too much memory": (f"{HEAD}x = [bytearray(1 << 28) for _ in range(1000)]\n", 4, "MemoryError"),
     "memory when called": (
         f"{HEAD}def mine(length, dim):\n    return np.ones(1 << 40)\n",
-        2,
+        4,
         "MemoryError",
     ),
-    "closes its answers": (f"{HEAD}os.closerange(3, 64)\n" + RANDOM, 2, "it "),
+    "closes its answers": (f"{HEAD}os.closerange(3, 64)\n" + RANDOM, 4, "it "),
     "prints without end": (
         f"{HEAD}def mine(length, dim):\n    while True: os.write(1, b'x' * 65536)\n",
-        2,
+        4,
         "it did not answer within 3 s",
     ),
     "an encoding that patches its checks": (HEAD + RECORD, 1, "rotation backwards"),
@@ -59,7 +59,7 @@ def test_what_cheats_does_not_pass(student, name):
     began = time.monotonic()
     ran = student(code, *limit)
     assert ran.code == exit_code, ran
-    assert message in (ran.err if exit_code == 2 else ran.out)
+    assert message in (ran.err if exit_code == 4 else ran.out)
     assert "right\n" not in ran.out
     assert len(ran.out + ran.err) < 12_000
     assert time.monotonic() - began < 120

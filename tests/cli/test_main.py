@@ -87,7 +87,7 @@ def test_every_verb_has_help_with_examples(posenc, verb):
         ),
         (["plot", "ALiBi(heads=8)", "--picture", "heatmap", "--output", "x.png"], "encoding must be"),
         (["check"], "target must be FILE.py:NAME; got nothing"),
-        (["check", "mine"], "target must be FILE.py:NAME; got 'mine'"),
+        (["check", "mine"], "target must be FILE.py:NAME, or a folder that exists; got 'mine'"),
         (["check", "no-such.py:f"], "target must name a file that exists; got 'no-such.py'"),
         (["check", "--answer", "3"], "answer must come with a question"),
         (["check", "--question", "nope"], "question must be one of"),
@@ -109,6 +109,7 @@ def test_a_fault_of_our_own_is_one_line_too(posenc, monkeypatch):
     assert (ran.code, ran.out) == (70, "")
     assert ran.err.startswith("posenc list: KeyError: 'lost' (test_main.py, line ")
     assert ran.err.endswith("please report it.\n")
+    assert posenc("list", "--json").data["error"] in ran.err
 
 
 def test_a_package_that_is_missing_is_named_with_what_installs_it(posenc, monkeypatch):
@@ -143,6 +144,7 @@ def test_an_interrupt_exits_with_130(posenc, monkeypatch):
     module = importlib.import_module("posenc.cli.list")
     monkeypatch.setattr(module.ListVerb, "run", stop)
     assert posenc("list") == (130, "", "posenc list: stopped.\n")
+    assert posenc("list", "--json").data == {"error": "stopped."}
 
 
 def test_an_interrupt_while_the_program_loads_exits_with_130():

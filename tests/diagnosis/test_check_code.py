@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from posenc import ALiBi, RoPE, Sinusoidal
+from posenc.core.text_lines import short
 from posenc.diagnosis import CodeReport, check_code
 
 
@@ -126,13 +127,17 @@ def test_the_line_of_an_error_in_a_class_of_this_file():
         ({"dim": 2}, "dim must be"),
         ({"base": 0.0}, "base must be"),
         ({"layout": "sideways"}, "layout must be one of"),
-        ({"against": ALiBi(heads=8)}, "against must be an encoding that adds; got ALiBi"),
-        ({"against": RoPE(dim=8)}, "against must be an encoding that adds and has width 8; got RoPE"),
     ],
 )
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         check_code(table, **options)
+
+
+@pytest.mark.parametrize("against", [ALiBi(heads=8), RoPE(dim=8)])
+def test_another_kind_of_encoding_than_the_one_that_is_meant(against):
+    (finding,) = check_code(table, against=against).findings
+    assert finding.sentence == f"It is an encoding that adds; {short(against)}, which is meant, {against.door}."
 
 
 def test_it_needs_no_command_line():

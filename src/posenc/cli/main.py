@@ -17,10 +17,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from posenc.cli.terminal import flushed_stdout, noticed_interrupts, say, wide_enough, write_every_character
+from posenc.cli.terminal import (
+    UnjudgedError,
+    flushed_stdout,
+    noticed_interrupts,
+    say,
+    wide_enough,
+    write_every_character,
+)
 from posenc.core.text_lines import escaped
 
 USAGE = 2
+#: The command was right, and what it names could not be judged.
+UNJUDGED = 4
 #: Verbs that compare, and their verdict where they cannot, as --json prints it.
 COMPARISONS = ("check", "diff", "preflight", "doctor", "trace", "audit")
 CANNOT = "cannot be compared"
@@ -71,7 +80,10 @@ EXAMPLES = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; exit code 0, 1 where a check found a mistake or two things differ, 2 for wrong usage."""
+    """Run one command; exit code 0, 1 where a check found a mistake or two things differ, 2 for wrong usage.
+
+    docs/command-line.md lists the others.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     verb = words[0] if words and words[0] in VERBS else ""
     if sys.stderr is None:
@@ -88,7 +100,7 @@ def _answered(verb: str, words: list[str], interrupts: Sequence[int]) -> int:
     try:
         return _run(verb, words)
     except KeyboardInterrupt:
-        return _complain(verb, "stopped.", INTERRUPTED)
+        return _failed(verb, words, "stopped.", INTERRUPTED)
     except BrokenPipeError:
         # Whoever read the output has gone: what is left goes nowhere, so that closing it says nothing either.
         with contextlib.suppress(OSError, ValueError):
@@ -96,15 +108,13 @@ def _answered(verb: str, words: list[str], interrupts: Sequence[int]) -> int:
         return BROKEN_PIPE
     except Exception as error:
         if interrupts:
-            return _complain(verb, "stopped.", INTERRUPTED)
+            return _failed(verb, words, "stopped.", INTERRUPTED)
         if isinstance(error, ValueError | TypeError | OSError | ImportError):
-            _print_error(verb, words, _line(error))
-            return _complain(verb, _line(error), USAGE)
+            return _failed(verb, words, _line(error), UNJUDGED if isinstance(error, UnjudgedError) else USAGE)
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}, line {last.lineno}"
-        return _complain(
-            verb, f"{type(error).__name__}: {error} ({where}). This is a fault of posenc: please report it.", BUG
-        )
+        fault = f"{type(error).__name__}: {error} ({where}). This is a fault of posenc: please report it."
+        return _failed(verb, words, fault, BUG)
 
 
 def _run(verb: str, words: list[str]) -> int:
@@ -210,11 +220,13 @@ def _as_option(advice: re.Match[str]) -> str:
     return " ".join(["--waive", *(shlex.quote(key) for key in ast.literal_eval(advice["keys"]))])
 
 
-def _print_error(verb: str, words: list[str], message: str) -> None:
-    """Print the error as JSON where JSON was asked for, with the verdict of a comparison."""
-    if verb in COMPARISONS and "--json" in words:
-        with contextlib.suppress(OSError), flushed_stdout():
-            print(json.dumps({"verdict": CANNOT, "error": message}, indent=2))
+def _failed(verb: str, words: list[str], message: str, code: int) -> int:
+    """Say in a line what went wrong; as JSON too where JSON was asked for, with the verdict of a comparison."""
+    if "--json" in words:
+        verdict = {"verdict": CANNOT} if verb in COMPARISONS else {}
+        with contextlib.suppress(OSError, ValueError), flushed_stdout():
+            print(json.dumps({**verdict, "error": message}, indent=2))
+    return _complain(verb, message, code)
 
 
 def _complain(verb: str, message: str, code: int) -> int:

@@ -15,6 +15,10 @@ from types import FrameType
 NARROWEST_HELP = 40
 
 
+class UnjudgedError(ValueError):
+    """The command was right, and what it names could not be judged."""
+
+
 @contextlib.contextmanager
 def wide_enough() -> Iterator[None]:
     """Set COLUMNS to the narrowest width of help, for a while, where the terminal is narrower.

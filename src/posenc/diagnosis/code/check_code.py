@@ -10,7 +10,7 @@ from posenc.core import arrays, validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe
-from posenc.diagnosis.code.code_report import CodeReport
+from posenc.diagnosis.code.code_report import CodeReport, another_door
 from posenc.diagnosis.code.judge_bias_values import fitting_encoding, judge_bias_values
 from posenc.diagnosis.code.judge_tables import judge_table
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
@@ -27,6 +27,7 @@ USUAL_WIDTH = 16
 #: A second width, a third where the second is the one asked for, and an odd one, to see what a single width would hide.
 OTHER_WIDTHS = (10, 12)
 ODD_WIDTH = 7
+MOST_DIM = 4096
 #: No power of two, so that rules of slopes differ.
 OTHER_HEADS = 12
 
@@ -99,11 +100,13 @@ def check_user_code(
     layout: str | None = None,
 ) -> CodeReport:
     """`check_code` of code that is called here or in another process."""
-    if layout is not None:
-        validation.choice("layout", layout, LAYOUTS)
+    check_options(against, dim, base, layout)
     dim, base, heads = sizes_asked_for(against, dim, base)
     pairs: PairLayout = "halves" if getattr(against, "pairing", None) == "halves" else "adjacent"
     probed_code = probe(code, dim, base, heads, pairs)
+    door = "biases" if isinstance(probed_code.observed, ProbedBias) else probed_code.observed.door
+    if against is not None and against.door != door:
+        return replace(another_door(door, against), form=probed_code.form, layout=probed_code.layout)
     if isinstance(probed_code.observed, ProbedBias):
         report = _bias_report(code, probed_code.observed, probed_code, dim, base, against)
     else:
@@ -120,21 +123,31 @@ def _with_remarks(report: CodeReport, *remarks: Finding | str) -> CodeReport:
     return replace(report, findings=findings, notes=(*report.notes, *(one for one in remarks if isinstance(one, str))))
 
 
+def check_options(against: Encoding | None, dim: int | None, base: float | None, layout: str | None) -> None:
+    """Check what can be checked of the options before any code runs."""
+    if layout is not None:
+        validation.choice("layout", layout, LAYOUTS)
+    for name, given in (("dim", dim), ("base", base)):
+        if against is not None and given is not None:
+            raise ValueError(
+                f"{name} must be left out with against, which states its own; got {given!r}. Leave it out."
+            )
+    if dim is not None:
+        validation.integer("dim", dim, 1, MOST_DIM)
+    if base is not None:
+        validation.real("base", base, 0.0, 1e30, above=True)
+
+
 def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | None) -> tuple[int, float, int]:
     """Width, base and heads: those of the encoding that is meant, else those given, else the usual ones."""
     if against is None:
-        base = validation.real("base", USUAL_BASE if base is None else base, 0.0, 1e30, above=True)
-        return validation.integer("dim", USUAL_WIDTH if dim is None else dim, 4, 4096, even=True), base, HEADS
+        width = validation.integer("dim", USUAL_WIDTH if dim is None else dim, 4, MOST_DIM, even=True)
+        return width, USUAL_BASE if base is None else float(base), HEADS
     if not isinstance(against, AdditiveEncoding | RotaryEncoding | AttentionBias):
         raise ValueError(
             f"against must be an encoding that adds, rotates or biases; got {validation.shown(against)}. Choose "
             "another one."
         )
-    for name, given in (("dim", dim), ("base", base)):
-        if given is not None:
-            raise ValueError(
-                f"{name} must be left out with against, which states its own; got {given!r}. Leave it out."
-            )
     if isinstance(against, AttentionBias):
         return USUAL_WIDTH, USUAL_BASE, against.heads
     return against.width if isinstance(against, AdditiveEncoding) else against.head_dim, USUAL_BASE, HEADS
@@ -168,11 +181,6 @@ def _bias_report(
 def _table_or_rotation_report(
     code: UserCode, observed: ObservedValues, probed_code: Probe, dim: int, base: float, against: Encoding | None
 ) -> CodeReport:
-    if isinstance(against, AttentionBias):
-        raise ValueError(
-            f"against must be an encoding that {observed.door}; got {against!r:.100}. Give the encoding that the code "
-            "implements."
-        )
     table_diagnosis = judge_table(observed, probed_code.tensors, against)
     if table_diagnosis is not None and (against is not None or not judge_values(observed, base=base).right):
         return table_diagnosis

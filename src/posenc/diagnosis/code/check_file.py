@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,21 @@ def _array(values: Any) -> np.ndarray:
     return values.astype(np.float64)
 
 
+def check_limits(seconds: float, memory: float) -> None:
+    """Check the limits of a child process."""
+    validation.real("seconds", seconds, 0.0, 86_400.0, above=True)
+    validation.real("memory", memory, 0.25, 1024.0)
+
+
 @contextmanager
 def in_child(
-    target: str, *, seconds: float, memory: float, server: str = SERVER, show: Callable[[str], None] | None = None
+    target: str,
+    *,
+    seconds: float,
+    memory: float,
+    server: str = SERVER,
+    show: Callable[[str], None] | None = None,
+    folder: Path | None = None,
 ) -> Iterator[RemoteCode]:
     """Load FILE.py:NAME in a child process, which ends with the context.
 
@@ -95,6 +108,7 @@ def in_child(
         memory: GiB of address space that the child may use.
         server: The module whose main() answers.
         show: Takes each line that the code has printed, as it is.
+        folder: Working directory of the child; this process's own if None.
 
     Yields:
         The code, to be called from here.
@@ -102,10 +116,9 @@ def in_child(
     Raises:
         ValueError: In one line, where the file does not run, or runs out of time or memory.
     """
-    seconds = validation.real("seconds", seconds, 0.0, 86_400.0, above=True)
-    memory = validation.real("memory", memory, 0.25, 1024.0)
+    check_limits(seconds, memory)
     try:
-        with ChildProcess(server, seconds=seconds, memory=memory) as child:
+        with ChildProcess(server, seconds=seconds, memory=memory, folder=folder) as child:
             try:
                 yield RemoteCode(child, target)
             finally:
@@ -113,7 +126,7 @@ def in_child(
                 for line in child.output() if show else ():
                     show(line)  # type: ignore[misc]
     except StoppedError as error:
-        file = target.rpartition(":")[0] or target
+        file = target if target.endswith(".py") else target.rpartition(":")[0]
         raise ValueError(
             f"target must answer while it is checked; got {file}: {error}. "
             "It must return by itself; --seconds gives it longer, --memory more."

@@ -38,9 +38,10 @@ class ChildProcess:
         server: The module whose main() answers.
         seconds: How long all answers together may take, on the clock.
         memory: GiB of address space that it may use, where the system can limit it.
+        folder: Its working directory; this process's own if None.
     """
 
-    def __init__(self, server: str, *, seconds: float, memory: float) -> None:
+    def __init__(self, server: str, *, seconds: float, memory: float, folder: Path | None = None) -> None:
         self.seconds, self.memory, self.left = seconds, memory, STARTUP_SECONDS
         self.timed_out = False
         self.printed = bytearray()
@@ -54,6 +55,7 @@ class ChildProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
+            cwd=folder,
             start_new_session=True,
         )
         self.listener = threading.Thread(target=_keep, args=(self.process.stderr, self.printed), daemon=True)

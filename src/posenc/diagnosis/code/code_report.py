@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from posenc.core import text_lines
+from posenc.core.encoding import Encoding
+from posenc.core.text_lines import short
 from posenc.diagnosis.mistake import Finding
 from posenc.models.difference import EVERYTHING, EXIT_CODES, PARTLY, Verdict
 
@@ -141,3 +143,13 @@ class CodeReport(text_lines.Lines):
         if self.findings:
             return [line for finding in self.findings for line in finding.lines()]
         return ["it differs, and none of the known mistakes explains it"]
+
+
+def another_door(door: str, against: Encoding) -> CodeReport:
+    """Report on code that enters a transformer by another door than the encoding that is meant."""
+    finding = Finding(
+        "another kind of encoding",
+        f"It is an encoding that {door}; {short(against)}, which is meant, {against.door}.",
+        "Return what the encoding that is meant returns, or compare with the encoding that the code implements.",
+    )
+    return CodeReport(False, door, short(against), (finding,))

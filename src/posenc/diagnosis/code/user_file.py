@@ -22,14 +22,38 @@ LARGEST_SOURCE = 1 << 24
 
 
 def load_target(target: str) -> Any:
-    """Load the function, class or object that `mine.py:MyEncoding` names.
+    """Load the function, class or object that `mine.py:MyEncoding` names, or the only one that `mine.py` defines.
 
     The file runs, as `python mine.py` would run it; what it prints goes to stderr.
 
     Raises:
         ValueError: In one line: the file does not run, or does not have the name.
     """
-    file, colon, name = target.rpartition(":")
+    path, name = file_and_name(target)
+    module = _imported(path)
+    names = _names(module)
+    if not name and len(names) == 1:
+        name = names[0]
+    if not name:
+        example = names[0] if names else "NAME"
+        raise ValueError(
+            f"target must name something in {path.name}; got the file alone, which has "
+            f"{', '.join(names) or 'no functions or classes'}. Write {path.name}:{example}."
+        )
+    if not hasattr(module, name):
+        near = difflib.get_close_matches(name, names, n=1)
+        advice = f"Did you mean {near[0]}?" if near else f"It has {', '.join(names) or 'no functions or classes'}."
+        raise ValueError(f"target must name something in {path.name}; got {name!r}. {advice}")
+    return getattr(module, name)
+
+
+def file_and_name(target: str) -> tuple[Path, str]:
+    """Path of a Python file that exists, and the name in it, "" where the file stands alone.
+
+    Raises:
+        ValueError: The text is no FILE.py:NAME, or the file does not exist or is not plain.
+    """
+    file, colon, name = (target, "", "") if target.endswith(".py") else target.rpartition(":")
     path = Path(file if colon else target)
     if path.suffix != ".py":
         raise ValueError(f"target must be FILE.py:NAME; got {target!r}. Write mine.py:MyEncoding, for example.")
@@ -37,16 +61,7 @@ def load_target(target: str) -> Any:
         raise ValueError(f"target must name a file that exists; got {str(path)!r}. Check the path.")
     with plain_file.opened(path, LARGEST_SOURCE, name="target", advice="Name a Python file."):
         pass
-    module = _imported(path)
-    names = _names(module)
-    if not colon or not name:
-        example = names[0] if names else "NAME"
-        raise ValueError(f"target must name something in the file; got {target!r}. Write {path}:{example}.")
-    if not hasattr(module, name):
-        near = difflib.get_close_matches(name, names, n=1)
-        advice = f"Did you mean {near[0]}?" if near else f"It has {', '.join(names) or 'no functions or classes'}."
-        raise ValueError(f"target must name something in {path.name}; got {name!r}. {advice}")
-    return getattr(module, name)
+    return path, name
 
 
 def source_file(target: Any) -> str:
