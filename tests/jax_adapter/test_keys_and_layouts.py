@@ -59,7 +59,7 @@ def rows(rotation: Any, x: jax.Array) -> jax.Array:
 
 
 @pytest.mark.parametrize("encoding", [RoPE(dim=8), Partial(RoPE(dim=4), dim=8), AXIAL, LIERE, PoPE(dim=8, heads=6)])
-@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.nightly), 2])
 def test_layouts_without_a_batch_and_with_grouped_heads(encoding: Any, batch: int) -> None:
     """Three key heads with two queries each; also where each of six heads has a table of its own."""
     rng = np.random.default_rng(0)

@@ -14,12 +14,11 @@ from posenc.phase import cos_sin_of_learned
 from posenc.torch import module
 from posenc.torch.modules.learned_operator import with_operator
 
+BY_NIGHT = [LearnedRoPE(dim=8), MixedRoPE(dim=8), CayleySTRING(dim=6, axes=2)]
 RECORDS = [
-    LearnedRoPE(dim=8),
     LearnedRoPE(dim=6, base=100.0, pairing="halves"),
-    MixedRoPE(dim=8),
-    CayleySTRING(dim=6, axes=2),
     MultiplicativeGRAPE(dim=5),
+    *(pytest.param(encoding, marks=pytest.mark.nightly) for encoding in BY_NIGHT),
 ]
 OPERATOR = torch.ops.posenc.cos_sin_of_learned.default
 
