@@ -55,6 +55,7 @@ def arguments(queries, made):
 def test_tiles_give_what_every_reflection_gives(monkeypatch, queries, tokens):
     """In several tiles, of which the last is not full, with queries from the middle of one on, and in one tile."""
     monkeypatch.setattr(reflected_path, "TOKENS", tokens)
+    monkeypatch.setattr(reflected_path, "PREPARED", 2 * tokens)
     q, k, v, x = drawn(queries)
     made = held()
     with torch.no_grad():

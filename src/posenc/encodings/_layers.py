@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -29,16 +30,17 @@ def uniform_layers(
 
 
 def over_pairs(
-    x: Array, inner: tuple[Array, Array], outer: tuple[Array, Array], activation: Callable[[Array], Array], lib: Library
+    x: Sequence[Array], inner: tuple[Array, Array], outer: tuple[Array, Array], leak: float, lib: Library, dtype: Any
 ) -> Array:
-    """Network outer(activation(inner(x))) for each of many pairs, a block of them at a time.
+    """Network outer(rectified(inner(x))) for each of many pairs, a block of them at a time.
 
     Args:
-        x: Numbers of the pairs, (*batch, channels, n, m).
+        x: Numbers of the pairs, (*batch, channels, n, m), in several arrays whose channels follow each other.
         inner: Weight (channels out, channels in) and bias (channels out,) of the hidden layer.
         outer: Weight and bias of the output.
-        activation: A function with activation(1) = 1.
+        leak: How steep the hidden layer's activation is below zero, where it is 0 for ReLU.
         lib: The library of the arrays.
+        dtype: Of the result.
 
     Returns:
         Array of shape (*batch, channels out, n, m).
@@ -46,21 +48,22 @@ def over_pairs(
     Example:
         >>> from posenc.core.arrays import library
         >>> x, one, lib = np.array([[[-2.0, 3.0]]]), (np.ones((1, 1)), np.zeros(1)), library(np.ones(1))
-        >>> over_pairs(x, one, (np.full((2, 1), 5.0), np.array([0.0, 1.0])), np.abs, lib).tolist()
-        [[[10.0, 15.0]], [[11.0, 16.0]]]
+        >>> over_pairs([x], one, (np.full((2, 1), 5.0), np.array([0.0, 1.0])), 0.1, lib, x.dtype).tolist()
+        [[[-1.0, 15.0]], [[0.0, 16.0]]]
     """
-    *outside, channels, rows, columns = x.shape
-    flat, parts = x.reshape((*outside, channels, rows * columns)), []
+    *outside, _, rows, columns = x[0].shape
     size = max(1, HIDDEN // (inner[0].shape[0] * max(1, math.prod(outside))))
     weight, last = (lib.xp.concatenate([matrix, bias[:, None]], -1) for matrix, bias in (inner, outer))
     one = lib.xp.concatenate([lib.xp.zeros_like(inner[0][:1]), lib.xp.ones_like(inner[1][:1, None])], -1)
     weight = lib.xp.concatenate([weight, one], 0)
-    for pairs in lib.pieces(flat, size):
+    flat = [lib.pieces(each.reshape((*each.shape[:-2], rows * columns)), size) for each in x]
+
+    def of_block(some: tuple[Array, ...]) -> Array:
         # And a channel of ones for the bias, which costs no pass then.
-        pairs = lib.xp.concatenate([pairs, lib.xp.ones_like(pairs[..., :1, :])], -2)
-        hidden = activation(lib.product(weight, pairs))
-        parts.append(lib.product(last, hidden))
-    result = parts[0] if len(parts) == 1 else lib.xp.concatenate(parts, -1)
+        pairs = lib.xp.concatenate([*some, lib.xp.ones_like(some[0][..., :1, :])], -2)
+        return lib.astype(lib.product(last, lib.rectified(lib.product(weight, pairs), leak)), dtype)
+
+    result = joined(map(of_block, zip(*flat, strict=True)), -1, rows * columns, lib)
     return result.reshape((*outside, outer[0].shape[0], rows, columns))
 
 

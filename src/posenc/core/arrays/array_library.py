@@ -116,6 +116,10 @@ class Library:
         """Array cut to bounds; a number at a bound keeps its whole derivative."""
         return self.xp.clip(array, least, most)
 
+    def rectified(self, x: Array, leak: float) -> Array:
+        """The number x, or leak·x below zero; written over x, which nobody else may read."""
+        return self.xp.where(x > 0, x, leak * x)
+
     def take_along(self, array: Array, index: Array, axis: int = -1) -> Array:
         """Pick array[..., index[..., j]] for every j, along the last axis or another."""
         return self.xp.take_along_axis(array, index, axis)

@@ -106,6 +106,9 @@ class Torch(Library):
         torch, where = self.xp, self.device.type
         return torch.autocast(where, enabled=False) if torch.amp.is_autocast_available(where) else nullcontext()
 
+    def rectified(self, x: Array, leak: float) -> Array:
+        return self.xp.nn.functional.leaky_relu_(x, leak) if leak else self.xp.relu_(x)
+
     def take_along(self, array: Array, index: Array, axis: int = -1) -> Array:
         return self.xp.gather(
             array, axis, index

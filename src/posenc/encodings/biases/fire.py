@@ -78,21 +78,21 @@ class FIRE(CheckedBias):
         share = self._share(query, steps(query, key, lib.real), learned)
         # A matrix: all heads have the hidden layer of a pair in common.
         is_matrix = head.shape[1:] == (1, 1) and share.ndim > 2 and share.shape[-3] == 1 and lib.concrete(share)
-        number = (
-            self._of_matrix(share, head[:, 0, 0], learned, lib)
-            if is_matrix
-            else self._of_pairs(share, head, learned, lib)
-        )
-        return lib.astype(lib.astype(number, lib.wide_dtype(dtype)), dtype)
+        wide = lib.wide_dtype(dtype)
+        if is_matrix:
+            number = self._of_matrix(share, head[:, 0, 0], learned, lib, wide)
+        else:
+            number = lib.astype(self._of_pairs(share, head, learned, lib), wide)
+        return lib.astype(number, dtype)
 
     def _of_pairs(self, share: Array, head: Array, learned: Params, lib: Library) -> Array:
         hidden = lib.xp.clip(share[..., None] * learned["weight_in"] + learned["bias_in"], 0.0, None)
         return lib.contracted(hidden, lib.picked(learned["weight_out"], head)) + learned["bias_out"][head]
 
-    def _of_matrix(self, share: Array, heads: Array, learned: Params, lib: Library) -> Array:
+    def _of_matrix(self, share: Array, heads: Array, learned: Params, lib: Library, dtype: Any) -> Array:
         inner = learned["weight_in"][:, None], learned["bias_in"]
         outer = learned["weight_out"][heads], learned["bias_out"][heads]
-        return over_pairs(share, inner, outer, lambda hidden: lib.xp.clip(hidden, 0.0, None), lib)
+        return over_pairs([share], inner, outer, 0.0, lib, dtype)
 
     def _share(self, query: Positions, distance: Array, learned: Params) -> Array:
         """The distance as a share of the query's position, both on the scale of ψ."""

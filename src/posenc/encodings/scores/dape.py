@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from posenc.core import validation
-from posenc.core.arrays import Array, Library
+from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Whole, Width
 from posenc.core.doors import Params
@@ -70,9 +70,9 @@ class DAPE(_wrapped.ScoresByBias, CheckedScore):
         return drawn_network(self, rng, 1)
 
     def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
-        bias, x = logits_and_bias(self, q, k, query, key, learned)
+        logits, bias = logits_and_bias(self, q, k, query, key, learned)
         inner, outer = ((learned[f"weight_{end}"], learned[f"bias_{end}"]) for end in ("in", "out"))
-        return bias + _layers.over_pairs(x, inner, outer, lambda hidden: leaky(hidden, query.lib), query.lib)
+        return bias + _layers.over_pairs((logits, bias), inner, outer, LEAK, query.lib, logits.dtype)
 
 
 def drawn_network(encoding: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.ndarray]:
@@ -86,23 +86,18 @@ def drawn_network(encoding: Any, rng: np.random.Generator, kernel: int) -> dict[
 def logits_and_bias(
     encoding: Any, q: Array, k: Array, query_positions: Positions, key_positions: Positions, learned: Params
 ) -> tuple[Array, Array]:
-    """B, (*batch, heads, n, m); and [A, B], (*batch, 2·heads, n, m)."""
+    """A and B, both (*batch, heads, n, m)."""
     xp, logits = query_positions.lib.xp, (q @ k.swapaxes(-1, -2)) / math.sqrt(encoding.dim)
     bias = xp.broadcast_to(
         _wrapped.bias_matrix(encoding.encoding, query_positions, key_positions, learned, logits.dtype), logits.shape
     )
-    return bias, xp.concatenate([logits, bias], -3)
+    return logits, bias
 
 
 def mixed(x: Array, weight: Array, bias: Array) -> Array:
     """Σ over channels c of weight[o, c]·x[c, ·, ·] + bias[o]."""
     flat = weight @ x.reshape((*x.shape[:-2], x.shape[-2] * x.shape[-1])) + bias[:, None]
     return flat.reshape((*x.shape[:-3], weight.shape[0], *x.shape[-2:]))
-
-
-def leaky(x: Array, lib: Library) -> Array:
-    """LeakyReLU."""
-    return lib.xp.maximum(x, LEAK * x)
 
 
 ROW = Row(

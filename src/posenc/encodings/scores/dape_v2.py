@@ -17,7 +17,7 @@ from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.encodings.scores.dape import drawn_network, leaky, logits_and_bias, mixed
+from posenc.encodings.scores.dape import LEAK, drawn_network, logits_and_bias, mixed
 from posenc.positions.ordered_keys import OrderedKeys
 
 
@@ -84,7 +84,8 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
 
     def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         lib, xp, (k,), keys = query.lib, query.lib.xp, prepared.arrays, prepared.keys
-        bias, pairs = logits_and_bias(self, q, k, query, keys.key, learned)
+        logits, bias = logits_and_bias(self, q, k, query, keys.key, learned)
+        pairs = xp.concatenate([logits, bias], -3)
         reached = keys.reached(query)
         visible = lib.astype(reached, q.dtype)[..., None, :, :]
         # As many places behind the last key as the second convolution can reach, and none before the first.
@@ -92,7 +93,7 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
         inner = _convolved(xp.concatenate([pairs * visible, edge], -1), learned["weight_in"], learned["bias_in"], lib)
         first = keys.rank(reached & ~reached, query)
         begun = lib.arange(inner.shape[-1]) >= first[..., None]
-        inner = leaky(inner, lib) * lib.astype(begun, q.dtype)[..., None, :, :]
+        inner = lib.rectified(inner, LEAK) * lib.astype(begun, q.dtype)[..., None, :, :]
         correction = _convolved(inner, learned["weight_out"], learned["bias_out"], lib)[..., : k.shape[-2]]
         return (bias + correction) * visible
 

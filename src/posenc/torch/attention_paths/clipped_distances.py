@@ -15,8 +15,8 @@ from torch.nn.functional import pad
 
 #: Queries that meet their near keys in one product, at least: fewer, and the products are too small to be fast.
 SMALLEST = 32
-#: Numbers in the products of a piece of the band, 4 MiB in float32.
-NUMBERS = 1 << 20
+#: Numbers in the products of a piece of the band, 2 MiB in float32.
+NUMBERS = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,8 @@ class NearKeys:
         logits = self.logits.masked_fill((place < 0) | (place >= tokens), float("-inf"))
         size = max(SMALLEST, self.before + self.after)
         piece = size * max(1, NUMBERS // (batch * heads * size * (size + self.before + self.after)))
+        recorded = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v, logits, self.values))
+        whole = None if recorded else q.new_empty((*q.shape[:3], v.shape[-1] + 1), dtype=logits.dtype)
         found = []
         for start in range(0, tokens, piece):
             stop = min(start + piece, tokens)
@@ -49,14 +51,20 @@ class NearKeys:
             ends = start - self.before, stop + missing + self.after
             around = (0, 0, max(0, -ends[0]), max(0, ends[1] - tokens))
             near_k, near_v = (pad(x[:, :, max(0, ends[0]) : ends[1]], around).to(logits.dtype) for x in (k, v))
-            asked, added = (pad(x[:, :, start:stop], (0, 0, 0, missing)) for x in (q.to(logits.dtype) * scale, logits))
-            output, powers = self._of_blocks(asked, added, near_k, near_v, size)
-            found.append((output[:, :, : stop - start], powers[:, :, : stop - start]))
-        outputs, powers = zip(*found, strict=True)
-        return torch.cat(outputs, 2), torch.cat(powers, 2)
+            asked, added = (pad(x[:, :, start:stop], (0, 0, 0, missing)) for x in (q, logits))
+            part = self._of_blocks(asked.to(logits.dtype) * scale, added, near_k, near_v, size)[:, :, : stop - start]
+            if whole is None:
+                found.append(part)
+            else:
+                whole[:, :, start:stop] = part
+        whole = torch.cat(found, 2) if whole is None else whole
+        return whole[..., :-1], whole[..., -1]
 
-    def _of_blocks(self, q: Any, logits: Any, k: Any, v: Any, size: int) -> tuple[Any, Any]:
-        """Blocks of `size` queries with the keys around each, which stand from `before` ahead of it on."""
+    def _of_blocks(self, q: Any, logits: Any, k: Any, v: Any, size: int) -> Any:
+        """Blocks of `size` queries with the keys around each, which begin `before` ahead of it.
+
+        The logarithm of the sum of powers is the last channel of what is returned.
+        """
         width, distances = size + self.before + self.after, logits.shape[-1]
         q, logits = (x.unflatten(2, (-1, size)) for x in (q, logits))
         near_k, near_v = (x.unfold(2, width, size) for x in (k, v))  # (batch, heads, blocks, channels, width)
@@ -70,7 +78,7 @@ class NearKeys:
         weights = powers / total
         spread = pad(weights, (0, width + 1 - distances)).flatten(-2)[..., : size * width].unflatten(-1, (size, width))
         output = spread @ near_v.mT + weights @ self.values
-        return output.flatten(2, 3), (total.log() + top).flatten(2)
+        return torch.cat([output, total.log() + top], -1).flatten(2, 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +142,13 @@ class _Joined(torch.autograd.Function):  # type: ignore[misc]
             total = total.clone()
             total[:, :, side.queries] = torch.logaddexp(total[:, :, side.queries], sums)
             fused.append((output, sums))
-        whole = near * (powers - total).exp()[..., None]
+        recorded = any(ctx.needs_input_grad)
+        share = (powers - total).exp()[..., None]
+        whole = near * share if recorded else near.mul_(share)  # nobody else reads it
         for side, (output, sums) in zip(sides, fused, strict=True):
             share = (sums - total[:, :, side.queries]).exp()[..., None]
-            whole[:, :, side.queries] += share * (output + side.values)
+            alone = not recorded and output.dtype == whole.dtype
+            whole[:, :, side.queries].addcmul_(output.add_(side.values) if alone else output + side.values, share)
         ctx.save_for_backward(q, k, v, near, powers, whole, total, *tensors, *(x for pair in fused for x in pair))
         ctx.ends, ctx.scale = [(side.least, side.ahead) for side in sides], scale
         return whole.to(q.dtype)

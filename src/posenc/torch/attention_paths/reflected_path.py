@@ -17,11 +17,12 @@ from posenc.core.checked_attention import repeated
 from posenc.encodings.scores._gathers import PreparedKeys
 from posenc.encodings.scores.path import BLOCK, PaTH
 from posenc.torch.attention_paths.arguments import AttentionCall
-from posenc.torch.attention_paths.tiles import prepared_scores
 from posenc.torch.attention_paths.visible import is_transformed
 
 #: Tokens of a tile: more, and more pairs are met one by one; fewer, and far keys are reflected more often.
 TOKENS = 4 * BLOCK
+#: Keys whose reflections are prepared at once, several tiles of them.
+PREPARED = 8 * TOKENS
 #: A query costs as much as this many keys that must be reflected for it.
 KEYS_A_QUERY = 4
 
@@ -53,14 +54,16 @@ def attend(call: AttentionCall) -> Any:
     dtype, heads = arrays.library(call.q).wide_dtype(call.q.dtype), call.q.shape[1]
     q = call.q.to(dtype)
     k, v = (repeated(x, heads).to(dtype) for x in (call.k, call.v))
-    prepared = prepared_scores(call)[0]
     far, output = torch.empty_like(k), call.q.new_empty((*q.shape[:3], v.shape[-1]))
     ahead = call.keys - call.queries
     with arrays.library(q).full_precision():
         for start in range(0, call.keys, TOKENS):
             own = slice(start, min(start + TOKENS, call.keys))
             rows = slice(max(0, start - ahead), max(0, own.stop - ahead))
-            logits, seen, reflected, matrix = _met(call, q[:, :, rows], k[:, :, own], prepared, own, rows)
+            if not start % PREPARED:
+                prepared, begin = _prepared(call, k, start)
+            keys = prepared.part(slice(start - begin, own.stop - begin))
+            logits, seen, reflected, matrix = _met(call, q[:, :, rows], keys, own, rows)
             if rows.start < rows.stop:
                 output[:, :, rows] = _attended(logits, seen, far[:, :, :start], v, own, call.scale)
             if own.stop < call.keys:
@@ -69,20 +72,32 @@ def attend(call: AttentionCall) -> Any:
     return output
 
 
-def _met(
-    call: AttentionCall, q: Any, k: Any, prepared: PreparedKeys, own: slice, rows: slice
-) -> tuple[Any, Any, Any, Any]:
+def _prepared(call: AttentionCall, k: Any, start: int) -> tuple[PreparedKeys, int]:
+    """The reflections of the keys from `start` on that are prepared at once, and where these begin.
+
+    The keys before, which the filter reads, begin at a block too, so that all blocks are those of the whole.
+    """
+    score = call.scores[0]
+    encoding: Any = score.encoding
+    begin = max(0, start - -(-(encoding.taps - 1) // BLOCK) * BLOCK)
+    some = slice(begin, min(start + PREPARED, call.keys))
+    hidden = call.hidden[:, some]
+    return encoding.prepare(k[:, :, some], call.key.part((..., some)), score.params, hidden=hidden), begin
+
+
+def _met(call: AttentionCall, q: Any, keys: PreparedKeys, own: slice, rows: slice) -> tuple[Any, Any, Any, Any]:
     """The logits of a tile's own keys; its queries as keys before it see them; and its keys and matrix, for later ones.
 
     The unit vectors, as queries that come after the tile, give the last two.
     """
     encoding: Any = call.scores[0].encoding
+    k = keys.arrays[0]
     count, dim = q.shape[2], q.shape[-1]
     units = torch.eye(dim, dtype=q.dtype).expand(*q.shape[:2], dim, dim)
     tokens = torch.arange(own.start, own.stop)
     hidden = tokens > torch.arange(rows.start, rows.stop)[:, None] + (call.keys - call.queries)
     reached = torch.cat([~hidden, torch.ones(dim, len(tokens), dtype=torch.bool)]).to(q.dtype)
-    products, seen = encoding.reflected(torch.cat([q, units], 2), prepared.part(own), reached)
+    products, seen = encoding.reflected(torch.cat([q, units], 2), keys, reached)
     logits = call.scale * (q @ k.mT + products[:, :, :count])
     reflected = k + products[:, :, count:].mT
     return logits.masked_fill_(hidden, float("-inf")), seen[:, :, :count], reflected, seen[:, :, count:]

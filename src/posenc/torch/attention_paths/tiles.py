@@ -29,8 +29,8 @@ from posenc.torch.attention_paths.visible import (
 )
 from posenc.torch.modules.one_call import rotate_at, rotate_pair_at
 
-#: Numbers in the logits of a tile, 4 MiB in float32; what makes a bias or a score takes about ten times as much.
-NUMBERS = 1 << 20
+#: Numbers in the logits of a tile, 8 MiB in float32; what makes a bias or a score takes several times as much.
+NUMBERS = 1 << 21
 #: Behind a causal mask as many tiles as leave out nearly half the work, none with fewer queries.
 CAUSAL_TILES, FEWEST_QUERIES = 8, 64
 
