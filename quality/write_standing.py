@@ -32,7 +32,7 @@ from posenc.engines.known_engines import known_engines
 from posenc.engines.side_by_side import EngineTable
 
 ROOT = Path(__file__).parents[1]
-CONFIGS = ROOT / "quality" / "standing" / "configs.json"
+CONFIGS = ROOT / "src" / "posenc" / "models" / "released" / "configs.json"
 STANDING = ROOT / "quality" / "standing" / "standing.json"
 PAGE = ROOT / "docs" / "engines.md"
 SCHEMA = {"schema": "posenc.standing", "version": 1}
@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1e6)
     parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
-    held = json.loads(CONFIGS.read_text())["configs"]
+    held = [one for one in json.loads(CONFIGS.read_text())["configs"] if one.get("engines", True)]
     if not options.page:
         tables = _tables(held, cache_folder(options.cache), options.seconds)
         STANDING.write_text(json.dumps(_data(held, tables), indent=1, sort_keys=True) + "\n")

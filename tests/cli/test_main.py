@@ -52,7 +52,7 @@ def test_every_verb_has_help_with_examples(posenc, verb):
             ["list", "--jsn"],
             "posenc list: Unrecognized options: --jsn. Did you mean --json? `posenc list --help` shows examples.",
         ),
-        (["explain"], "posenc explain: ENCODING|SENTENCE|CONFIG must be given: An encoding, a sentence, or a"),
+        (["explain"], "posenc explain: ENCODING|SENTENCE|CONFIG|MODEL must be given: An encoding, a sentence, a"),
         (["plan"], "CONFIG|FOLDER must be given: A config.json, or its folder; --length INT must be given: The length"),
         (["explain", "RoPE(dim=8)", "--position", "x"], "posenc explain: Error parsing --position"),
         (["recover", "--dim"], "posenc recover: Missing value for argument '--dim'"),

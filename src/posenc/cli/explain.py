@@ -11,6 +11,7 @@ from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.explain_config import explain_config
 from posenc.cli.explain_encoding import explain_encoding, explain_product, explain_table
+from posenc.cli.explain_model import explain_model, model_advice, named_model
 from posenc.cli.explain_sentences import explain_sentences
 from posenc.cli.inputs import draws, encoding, is_config
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding
@@ -23,6 +24,7 @@ class ExplainVerb(Verb):
     Give one of these:
       an encoding   RoPE(dim=8): its numbers at a position, its frequencies, claims and paper
       a config      a config.json, its folder or a .gguf file: what the model does with positions, layer group by group
+      a model       llama-3, gpt2, qwen2-vl: a released model whose config comes with posenc (`posenc list --models`)
       a sentence    with --versus, the same words in another order: what self-attention can tell of their order,
                     without an encoding and with six, or with every one
 
@@ -42,13 +44,14 @@ class ExplainVerb(Verb):
       posenc explain "The cat sat on the mat" --versus "The mat sat on the cat"
       posenc explain "Dog bites man" --versus "Man bites dog" --encoding "RoPE(dim=8)"
       posenc explain "Dog bites man" --versus "Man bites dog" --all
+      posenc explain llama-3
       posenc explain config.json
       posenc explain model/config.json --json
       posenc explain dynamic.json --length 131072 --waive rope_style
     """
 
-    what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|SENTENCE|CONFIG")]
-    """An encoding, a sentence, or a model's config."""
+    what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|SENTENCE|CONFIG|MODEL")]
+    """An encoding, a sentence, a model's config, or the name of a released model."""
 
     position: tuple[int | float, ...] = ()
     """The position of the token, or of the query: a number for each axis; 3 if left out, or 3 4 for two axes. Several
@@ -91,6 +94,10 @@ class ExplainVerb(Verb):
         if is_config(self.what):
             self._only("a config", "length", "waive")
             return explain_config(self.what, length=self.length, waive=self.waive)
+        model = named_model(self.what) if self.versus is None else None
+        if model is not None and self.what.strip() not in parse.classes():
+            self._only("a model by name")
+            return explain_model(model, self.what)
         self._only("a sentence", "versus", "encoding", "all", "seed")
         if self.all and self.encoding is not None:
             raise ValueError("all must come without --encoding, which names one; got both. Leave one out.")
@@ -114,7 +121,7 @@ class ExplainVerb(Verb):
 
     def _only(self, what: str, *names: str) -> None:
         """Refuse the options that say nothing about such an argument."""
-        options = ", ".join(f"--{name}".replace("_", "-") for name in names)
+        options = ", ".join(f"--{name}".replace("_", "-") for name in names) or "none"
         for field in fields(self):
             if field.name not in ("what", "json", *names) and getattr(self, field.name) != field.default:
                 raise ValueError(f"{field.name} must be left out for {what}; got one. Options for {what}: {options}.")
@@ -124,7 +131,7 @@ class ExplainVerb(Verb):
         if self.versus is None:
             name = self.what.strip()
             encoding = parse.classes().get(name)
-            sentence = 'Add --versus "the same words in another order".'
+            sentence = f'Add --versus "the same words in another order". {model_advice(name)}'
             advice = f"Write it with its fields, {name}(...)." if encoding else sentence
             raise ValueError(f"versus must be given with a sentence; got {name!r} alone. {advice}")
         return self.versus

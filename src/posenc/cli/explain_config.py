@@ -19,7 +19,7 @@ def explain_config(path: str, *, length: int | None, waive: tuple[str, ...]) -> 
     """Explain the positions of a model, from its config or .gguf file."""
     positions = model(path, length, waive)
     positions = replace(positions, notes=(*positions.notes, *_of_receipt(Path(path), positions)))
-    return Answer(lambda: _facts(positions), lambda: _lines(positions))
+    return Answer(lambda: positions_as_facts(positions), lambda: position_lines(positions))
 
 
 def _of_receipt(path: Path, positions: ModelPositions) -> tuple[str, ...]:
@@ -37,7 +37,8 @@ def _of_receipt(path: Path, positions: ModelPositions) -> tuple[str, ...]:
     return (note,)
 
 
-def _lines(positions: ModelPositions) -> Iterator[str]:
+def position_lines(positions: ModelPositions) -> Iterator[str]:
+    """Positions of a model as a table of its groups of layers, with the origin of every value, and notes."""
     from posenc.models import fingerprint
 
     yield Heading(f"{positions.model_type}   (fingerprint {fingerprint(positions)})")
@@ -59,7 +60,8 @@ def _runs(layers: tuple[int, ...]) -> str:
     return layer_ranges(layers).removeprefix("layers ").removeprefix("layer ")
 
 
-def _facts(positions: ModelPositions) -> dict[str, Any]:
+def positions_as_facts(positions: ModelPositions) -> dict[str, Any]:
+    """Positions of a model for --json."""
     from posenc.models import fingerprint
 
     names = ("part", "attention", "layers", "encodings", "pairing", "offset", "logit_factor", "query_temperature")

@@ -1,4 +1,4 @@
-"""`posenc list`: the catalog."""
+"""`posenc list`: the catalog, and the models that are known by name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import tyro
 
 from posenc.catalog import CATALOG, row
 from posenc.cli.answer import Answer, Heading, Verb, attributes, columns
+from posenc.cli.explain_model import list_model, list_models, model_advice, named_model
 from posenc.core.row import Row
 
 
@@ -23,17 +24,29 @@ class ListVerb(Verb):
       posenc list
       posenc list RoPE
       posenc list --door biases
+      posenc list gpt2
+      posenc list --models
       posenc list --json
     """
 
     name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="NAME")] = None
-    """One encoding, with its samples, its names elsewhere and when to use it."""
+    """One encoding, with its samples, its names elsewhere and when to use it; or a released model, gpt2 say."""
 
     door: Annotated[str | None, tyro.conf.arg(metavar="DOOR")] = None
     """adds, rotates, biases or scores."""
 
+    models: bool = False
+    """List the released models that are known by name instead, with base, pairs and wavelengths."""
+
     def run(self) -> Answer:
-        rows = [row(self.name)] if self.name else list(CATALOG)
+        if self.models:
+            if self.name or self.door is not None:
+                raise ValueError("models must come without a name and --door; got both. Leave one out.")
+            return list_models()
+        model = None if self.name is None or self.name in {one.name for one in CATALOG} else named_model(self.name)
+        if model is not None and self.door is None:
+            return list_model(model, str(self.name))
+        rows = [_row_named(self.name)] if self.name else list(CATALOG)
         if self.door is not None:
             doors = sorted({candidate.encoding.door for candidate in CATALOG})
             if self.door not in doors:
@@ -48,6 +61,14 @@ class ListVerb(Verb):
             lambda: [_facts(candidate) for candidate in rows],
             lambda: _encoding_lines(rows) if self.name else _catalog_lines(rows),
         )
+
+
+def _row_named(name: str) -> Row:
+    """The row of an encoding, or the error that tells of encodings and models that are near."""
+    try:
+        return row(name)
+    except ValueError as error:
+        raise ValueError(f"{error} {model_advice(name)}") from None
 
 
 def _claims(candidate: Row) -> list[str]:
