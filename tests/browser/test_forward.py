@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from browser.untrained import RECIPE, drawn
+from browser.untrained import drawn
+from posenc import parse
 from posenc.explorer.lesson.live_models import places_data, tokenizer_data, weights_data
 from posenc.explorer.one_file import one_file
-from posenc.lab.data import Corpus
 from posenc.lab.eight_bits import byte_matrix
 from posenc.lab.tokens import default_text, encode, learn_pieces
-from posenc.lab.tour_plan import tour_candidates
-from posenc.lab.tour_training import in_eight_bits
+from posenc.lab.tour_model import in_eight_bits
+from posenc.lab.tour_plan import LENGTHS, PIECES, tour_experiments
 
 pytestmark = pytest.mark.browser
-VOCABULARY = 300
 TEXTS = (
     "Dog bites man",
     " it's 42 naïve CAFÉS\n\n\nNew  part\t… \u00a0x \U0001f600 don't",
@@ -46,6 +45,15 @@ def entry(tmp_path_factory):
         encoding="utf-8",
     )
     return path
+
+
+def page_model(encoding, rounded):
+    """A model as the page has it."""
+    return {
+        "shape": {"width": 64, "heads": 4, "layers": 2, "vocabulary": PIECES, "longest": LENGTHS[-1]},
+        "weights": weights_data(rounded),
+        "places": places_data(encoding, rounded, LENGTHS[-1]),
+    }
 
 
 @pytest.fixture
@@ -77,42 +85,31 @@ def attention_of(model, tokens):
 
 @torch.no_grad()
 def test_logits_and_attention_are_those_of_pytorch_past_the_training_length(page):
-    rng = np.random.default_rng(0)
-    corpus = Corpus(rng.integers(0, VOCABULARY, 50), rng.integers(0, VOCABULARY, 600), VOCABULARY)
-    tokens = rng.integers(0, VOCABULARY, 2 * RECIPE.length + 3).tolist()
-    for candidate in tour_candidates(RECIPE):
-        model = drawn(candidate, VOCABULARY, 3)
-        rounded = in_eight_bits(model, corpus.held_out, RECIPE)
-        given = {
-            "shape": {"width": 64, "heads": 4, "layers": 2, "vocabulary": VOCABULARY, "longest": RECIPE.longest},
-            "weights": weights_data(rounded),
-            "places": places_data(candidate.encoding, rounded, RECIPE.longest),
-        }
+    tokens = np.random.default_rng(0).integers(0, PIECES, 2 * LENGTHS[0] + 3).tolist()
+    for name, experiment in tour_experiments("", 1, seed=3).items():
+        exam, encoding = drawn(experiment), parse.record(experiment.encoding)
+        rounded = in_eight_bits(exam, experiment)
+        given = page_model(encoding, rounded)
         found = page.evaluate(
             "([given, tokens]) => { const { logits, attention } = forward(decoder(given), tokens, tokens.length);"
             "return [Array.from(logits), attention.map((maps) => maps.map((map) => Array.from(map)))]; }",
             [json.loads(json.dumps(given)), tokens],
         )
-        logits, maps = attention_of(model, tokens)
+        logits, maps = attention_of(exam.model, tokens)
         assert logits.abs().max() > 1
-        assert np.abs(np.reshape(found[0], logits.shape) - logits.numpy()).max() < 1e-4, candidate.name
-        assert np.abs(np.reshape(found[1], maps.shape) - maps.numpy()).max() < 1e-5, candidate.name
-        if candidate.name in ("rotary", "T5"):
+        assert np.abs(np.reshape(found[0], logits.shape) - logits.numpy()).max() < 1e-4, name
+        assert np.abs(np.reshape(found[1], maps.shape) - maps.numpy()).max() < 1e-5, name
+        if name in ("rotary", "T5"):
             other = replace(rounded, params={name: value[:, ::-1] for name, value in rounded.params.items()})
-            assert (places_data(candidate.encoding, other, 9) != places_data(candidate.encoding, rounded, 9)) == bool(
-                rounded.params
-            ), "the parameters of the model are used"
+            assert (places_data(encoding, other, 9) != places_data(encoding, rounded, 9)) == bool(rounded.params), (
+                "the parameters of the model are used"
+            )
 
 
 @torch.no_grad()
 def test_a_pass_over_the_training_length_takes_less_than_a_twentieth_of_a_second(page):
-    candidate = tour_candidates(RECIPE)[3]
-    rounded = in_eight_bits(drawn(candidate, VOCABULARY, 1), np.arange(600) % VOCABULARY, RECIPE)
-    given = {
-        "shape": {"width": 64, "heads": 4, "layers": 2, "vocabulary": VOCABULARY, "longest": RECIPE.longest},
-        "weights": weights_data(rounded),
-        "places": places_data(candidate.encoding, rounded, RECIPE.longest),
-    }
+    experiment = tour_experiments("", 1)["rotary"]
+    given = page_model(parse.record(experiment.encoding), in_eight_bits(drawn(experiment), experiment))
     taken = page.evaluate(
         "([given]) => { const model = decoder(given); const tokens = Array.from({ length: 64 }, (_, at) => at);"
         "const once = () => { const began = performance.now(); forward(model, tokens, 64);"

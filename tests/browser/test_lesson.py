@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from browser.untrained import live_data
+from lesson.pretend_models import pretend_model
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.explorer.lesson import journey
 from posenc.explorer.lesson.lesson_page import SECTIONS, lesson_page
@@ -16,8 +17,7 @@ from posenc.explorer.lesson.orders import PAIRS
 from posenc.explorer.lesson.trained_models import learned_maps, trained_models
 from posenc.inspect import input_sum, order_by_architecture, shift_derivation
 from posenc.inspect.order import word_layer
-from posenc.lab.result import Progress
-from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe, tour_candidates
+from posenc.lab.tour_plan import tour_experiments
 
 SECTION_NAMES = [section.name for section in SECTIONS]
 
@@ -37,15 +37,12 @@ class PretendReading:
 
 def pretend_models():
     """Outcomes whose losses rise beyond the training length for every second model."""
-    recipe = TrainingRecipe(steps=10)
-    outcomes = []
-    for index, candidate in enumerate(tour_candidates(recipe)):
-        spread = np.random.default_rng(index).random((50, recipe.bins)) / 100
-        far = np.where(np.arange(recipe.bins) < 4, 0.0, float(index % 2))
-        outcomes.append(
-            TrainingOutcome(candidate, (Progress(1, 5.0), Progress(10, 3.0)), 3 + far + spread, (1,) * 99, 100, 0)
-        )
-    return trained_models(outcomes, recipe, PretendReading())
+    models = []
+    for index, (name, experiment) in enumerate(tour_experiments("", 10).items()):
+        spread = np.random.default_rng(index).random((50, 16)) / 100
+        far = np.where(np.arange(16) < 4, 0.0, float(index % 2))
+        models.append(pretend_model(name, experiment, 3 + far + spread, (1,) * 99))
+    return trained_models(models, PretendReading())
 
 
 @pytest.fixture(scope="module")

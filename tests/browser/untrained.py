@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
+from lesson.pretend_models import pretend_model
 from posenc.explorer.lesson.reading import read_tokens
-from posenc.lab.models.transformer import Transformer
-from posenc.lab.tour_plan import Candidate, TrainingOutcome, TrainingRecipe, tour_candidates
-from posenc.lab.tour_training import in_eight_bits
+from posenc.lab.experiment import Experiment
+from posenc.lab.scoring import Examination
+from posenc.lab.tour_model import in_eight_bits
+from posenc.lab.tour_plan import TourModel, tour_experiments
+from posenc.lab.trial import prepare
 
-RECIPE = TrainingRecipe(steps=1, windows=2)
 
-
-def drawn(candidate: Candidate, vocabulary: int, seed: int) -> Transformer:
+def drawn(experiment: Experiment) -> Examination:
     """A model with weights that matter: norms that scale, and tables that are no longer small."""
-    model = Transformer(RECIPE.shape(vocabulary), [candidate.encoding], seed=seed).eval()
-    rng = torch.Generator().manual_seed(seed)
+    exam = prepare(experiment).examination
+    rng = torch.Generator().manual_seed(experiment.seed)
+    learned = exam.model.encoding_parameters()
     with torch.no_grad():
-        for parameter in (*model.encoding_parameters(), *(each for each in model.parameters() if each.ndim == 1)):
+        for parameter in (*learned, *(each for each in exam.model.parameters() if each.ndim == 1)):
             parameter.add_(torch.randn(parameter.shape, generator=rng) / 2)
-    return model
+    return exam
+
+
+def drawn_models() -> list[TourModel]:
+    """The six models of the tour, drawn and rounded."""
+    models = []
+    for name, experiment in tour_experiments("", 1, seed=3).items():
+        rounded = in_eight_bits(drawn(experiment), experiment)
+        models.append(replace(pretend_model(name, experiment, np.full((2, 16), 6.0)), rounded=rounded))
+    return models
 
 
 def live_data() -> dict:
     """Data of the section that runs the models."""
     from posenc.explorer.lesson.live_models import live_models
 
-    reading = read_tokens(None)
-    outcomes = []
-    for candidate in tour_candidates(RECIPE):
-        model = drawn(candidate, reading.corpus.vocabulary, 1)
-        rounded = in_eight_bits(model, reading.corpus.held_out, RECIPE)
-        losses = np.full((2, RECIPE.bins), 6.0)
-        outcomes.append(TrainingOutcome(candidate, (), losses, (), 0, 0, rounded=rounded))
-    return live_models(outcomes, RECIPE, reading)
+    models = drawn_models()
+    return live_models(models, read_tokens(models[0].experiment))

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lesson.pretend_models import pretend_model
 from posenc.cli import main
 from posenc.explorer.lesson import journey as tour
 from posenc.explorer.lesson.lesson_page import SECTIONS
@@ -14,7 +15,6 @@ from posenc.explorer.lesson.orders import PAIRS
 from posenc.lab.engines.events import Event
 from posenc.lab.result import Progress
 from posenc.lab.tokens import FEWEST_CHARACTERS, default_text
-from posenc.lab.tour_plan import TrainingOutcome
 
 NAMES = ["none", "sinusoidal", "learned", "rotary", "ALiBi", "T5"]
 
@@ -61,16 +61,17 @@ def test_every_section_and_every_model_is_there(done):
     finished = [step.stage for step in steps if step.done == step.total]
     assert [stage for stage in finished if stage not in NAMES] == ["text", "numbers", "attention", "all models"]
     assert sorted(stage for stage in finished if stage in NAMES) == sorted(NAMES)
-    assert [journey.outcomes[index].candidate.name for index in range(6)] == NAMES
+    assert sorted(journey.models) == sorted(NAMES)
     assert "partial" not in text.partition("<script")[0]
 
 
 def test_the_numbers_on_the_page_are_the_measured_ones(done):
     journey, _, text = done
     shown = page_data(text)["models"]["models"]
-    for index, outcome in journey.outcomes.items():
-        assert shown[index]["at"] == [f"{outcome.at(share).mean():.3f}" for share in (0.25, 0.5, 1.0)]
-        assert shown[index]["curve"][1][-1] == round(outcome.curve[-1].loss, 4)
+    for name, model in zip(NAMES, shown, strict=True):
+        found = journey.models[name]
+        assert model["at"] == [f"{found.at(context).mean():.3f}" for context in (64, 128, 256)]
+        assert model["curve"][1][-1] == pytest.approx(found.result.curve[-1].loss, abs=1e-4)
 
 
 def test_all_six_models_are_in_the_page_in_eight_bits(done):
@@ -81,10 +82,12 @@ def test_all_six_models_are_in_the_page_in_eight_bits(done):
     assert [model["places"]["kind"] for model in live["models"]] == kinds
     assert len(live["before"]) == live["shape"]["longest"]
     assert len(text) < 2_000_000
-    for index, model in enumerate(live["models"]):
-        for (tokens, wide, narrow, change), share in zip(model["change"], (0.25, 1.0), strict=True):
-            assert wide == f"{journey.outcomes[index].at(share).mean():.4f}"
-            assert narrow == f"{journey.outcomes[index].rounded.losses[tokens]:.4f}"
+    for model in live["models"]:
+        found = journey.models[model["name"]]
+        assert [row[0] for row in model["change"]] == [64, 256]
+        for tokens, wide, narrow, change in model["change"]:
+            assert wide == f"{found.at(tokens).mean():.4f}"
+            assert narrow == f"{found.rounded.losses[tokens]:.4f}"
             assert abs(float(change)) < 0.02
 
 
@@ -117,13 +120,13 @@ def test_the_default_sentences_are_those_of_the_sources():
 
 
 def fake_run(finished, then):
-    """As the pool does: progress and outcomes of the first few, and then what happens."""
+    """As the pool does: progress and models of the first few, and then what happens."""
 
-    def run(candidates, corpus, recipe, workers):
-        for index in range(finished):
+    def run(experiments, workers):
+        for index, (name, experiment) in enumerate(list(experiments.items())[:finished]):
             yield Event(index, Progress(1, 5.0))
-            losses = np.random.default_rng(index).random((9, recipe.bins)) + index
-            yield Event(index, TrainingOutcome(candidates[index], (Progress(1, 5.0),), losses, (7, 8), 10, 0))
+            losses = np.random.default_rng(index).random((9, 16)) + index
+            yield Event(index, pretend_model(name, experiment, losses))
         raise then
 
     return run
@@ -133,7 +136,8 @@ def fake_run(finished, then):
 def test_ctrl_c_keeps_what_was_trained(monkeypatch, short_text, tmp_path, capsys, finished):
     monkeypatch.setattr(tour, "LEARNERS", ())
     monkeypatch.setattr(tour, "lesson_data", lambda pairs, seed: {})
-    monkeypatch.setattr(tour, "run_candidates", fake_run(finished, KeyboardInterrupt()))
+    monkeypatch.setattr(tour, "live_models", lambda models, reading: None)
+    monkeypatch.setattr(tour, "run_tour", fake_run(finished, KeyboardInterrupt()))
     output = tmp_path / "part.html"
     assert main(["tour", "--text", str(short_text), "--output", str(output), "--steps", "1"]) == 130
     said = capsys.readouterr().err.splitlines()
@@ -149,7 +153,7 @@ def test_ctrl_c_keeps_what_was_trained(monkeypatch, short_text, tmp_path, capsys
 
 
 def test_ctrl_c_at_the_very_start_writes_nothing(monkeypatch, tmp_path, capsys):
-    def stopped(path):
+    def stopped(experiment):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tour, "read_tokens", stopped)
@@ -159,14 +163,14 @@ def test_ctrl_c_at_the_very_start_writes_nothing(monkeypatch, tmp_path, capsys):
 
 
 def test_json_holds_the_numbers(monkeypatch, short_text, tmp_path, capsys):
-    def run(candidates, corpus, recipe, workers):
-        for index, candidate in enumerate(candidates):
-            losses = np.full((9, recipe.bins), float(index))
-            yield Event(index, TrainingOutcome(candidate, (Progress(1, 5.0),), losses, (7, 8), 10, 0))
+    def run(experiments, workers):
+        for index, (name, experiment) in enumerate(experiments.items()):
+            yield Event(index, pretend_model(name, experiment, np.full((9, 16), float(index))))
 
     monkeypatch.setattr(tour, "LEARNERS", ())
+    monkeypatch.setattr(tour, "live_models", lambda models, reading: None)
     monkeypatch.setattr(tour, "lesson_data", lambda pairs, seed: {})
-    monkeypatch.setattr(tour, "run_candidates", run)
+    monkeypatch.setattr(tour, "run_tour", run)
     assert (
         main(["tour", "--text", str(short_text), "--output", str(tmp_path / "x.html"), "--steps", "1", "--json"]) == 0
     )

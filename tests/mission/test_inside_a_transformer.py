@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from lab.small_text import on_text
 from posenc import CATALOG, ALiBi, Learned, LearnedScale, NoPE, RoPE, Shaw, Sinusoidal, Sum, T5Bias, TransformerXL
 from posenc.attention import attention
-from posenc.lab.experiment import Shape
-from posenc.lab.models.transformer import Transformer
-from posenc.lab.tokens import default_text, encode, learn_pieces
-from posenc.lab.tour_plan import TrainingRecipe
-from posenc.lab.tour_training import train_on_text
+from posenc.lab.tasks.corpus import text_options
+from posenc.lab.tokens import default_text
+from posenc.lab.trial import train_trial
 from posenc.torch import InputLayer
 
 RECORDS = [
@@ -31,27 +30,27 @@ RECORDS = [
 
 
 @pytest.fixture(scope="module")
-def text():
-    """Real text as tokens."""
-    english = default_text()[:60_000]
-    tokenizer = learn_pieces(english, 300)
-    return encode(tokenizer, english), tokenizer.get_vocab_size()
+def text(tmp_path_factory):
+    """Real text."""
+    path = tmp_path_factory.mktemp("text") / "english.txt"
+    path.write_text(default_text()[:60_000], encoding="utf-8")
+    return path
 
 
 def test_every_door_is_among_them():
     assert {encoding.door for encoding in RECORDS} == {row.encoding.door for row in CATALOG}
 
 
-@pytest.mark.parametrize("causal", [True, False], ids=["decoder", "encoder"])
+@pytest.mark.parametrize("task", ["bpe-lm", "masked-lm"], ids=["decoder", "encoder"])
 @pytest.mark.parametrize("encoding", RECORDS)
-def test_it_trains_on_real_text(text, encoding, causal):
-    tokens, vocabulary = text
-    model = Transformer(Shape(vocabulary, 32, 4, 1, causal), [encoding])
-    recipe = TrainingRecipe(steps=40, length=32, batch=8, rate=1e-2, warmup=5)
-    losses = [progress.loss for progress in train_on_text(model, tokens, recipe)]
-    assert losses[0] < math.log(vocabulary) + 1.5  # near a blind guess at first
+def test_it_trains_on_real_text(text, encoding, task):
+    options = (*text_options(str(text)), ("vocabulary_size", 300))
+    model = {"width": 32, "heads": 4, "length": 32, "test_lengths": (32,), "options": options}
+    *_, last = train_trial(on_text(encoding, text, task, steps=40, rate=1e-2, **model))
+    losses = [progress.loss for progress in last.curve]
+    assert losses[0] < math.log(300) + 1.5  # near a blind guess at first
     assert losses[-1] < losses[0] - 0.5
-    assert all(parameter.grad is not None for parameter in model.encoding_parameters())
+    assert all(parameter.grad is not None for parameter in last.trial.model.encoding_parameters())
 
 
 def test_attention_is_the_formula():

@@ -5,24 +5,21 @@ import numpy as np
 import pytest
 import torch
 
+from lab.small_text import on_text, ruled_text
 from posenc import Learned, resized
 from posenc.lab.experiment import Shape
 from posenc.lab.models.generate import generate
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.tour_plan import TrainingRecipe
-from posenc.lab.tour_training import train_on_text
+from posenc.lab.trial import prepare, train_trial
 from posenc.torch import module
 
-TOKENS = np.array([(7 * (i // 2) + 3 * (i % 2)) % 20 for i in range(2000)])
 
-
-def test_there_is_a_vector_for_each_position_and_training_moves_it():
-    model = Transformer(Shape(20, 16, 2, 1), [Learned(dim=16, length=12)])
-    before = model.stack.encodings[0].params["table"].detach().clone()
+def test_there_is_a_vector_for_each_position_and_training_moves_it(tmp_path):
+    experiment = on_text(Learned(dim=16, length=12), ruled_text(tmp_path), steps=5, length=10, test_lengths=(10,))
+    before = prepare(experiment).model.stack.encodings[0].params["table"].detach()
     assert before.shape == (12, 16)
-    for _ in train_on_text(model, TOKENS, TrainingRecipe(steps=5, length=10, batch=4, bins=8)):
-        pass
-    moved = (model.stack.encodings[0].params["table"].detach() - before).abs().amax(1)
+    *_, last = train_trial(experiment)
+    moved = (last.trial.model.stack.encodings[0].params["table"].detach() - before).abs().amax(1)
     assert (moved[:10] > 0).all()  # each position that training shows
     assert (moved[10:] == 0).all()  # and no other
 

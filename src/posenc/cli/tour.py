@@ -17,6 +17,7 @@ from posenc.cli.terminal import say
 from posenc.core.text_lines import escaped
 from posenc.explorer.lesson.journey import ALL, STEPS, Journey, Settings, StageProgress
 from posenc.explorer.lesson.orders import PAIRS
+from posenc.lab.tour_plan import NAMES, contexts
 
 INTERRUPTED = 130
 #: What the tour needs beyond the mathematics, and what installs it.
@@ -92,8 +93,7 @@ def _what_is_left(journey: Journey) -> str:
     output = journey.settings.output
     if not journey.written:
         return "Nothing was written."
-    done = len(journey.outcomes)
-    return f"{output} holds a partial page, with {done} of {journey.candidates} models trained."
+    return f"{output} holds a partial page, with {len(journey.models)} of {len(NAMES)} models trained."
 
 
 def _report(line: str) -> None:
@@ -135,18 +135,16 @@ def _as_plain_lines(steps: Iterator[StageProgress]) -> None:
 
 def _figures(journey: Journey, seconds: float) -> dict[str, Any]:
     """Numbers behind the page."""
-    recipe = journey.settings.recipe
-    block = recipe.longest // recipe.bins
     models = [
         {
-            "name": outcome.candidate.name,
-            "encoding": outcome.candidate.encoding,
-            "lr_multiplier": outcome.candidate.lr_multiplier,
-            "parameters": outcome.parameters,
-            "training_loss": outcome.curve[-1].loss,
-            "loss_by_context": {block * (index + 1): loss for index, loss in enumerate(outcome.losses.mean(0))},
-            "sample_tokens": outcome.sample,
+            "name": name,
+            "encoding": model.encoding,
+            "parameters": model.result.parameters,
+            "training_loss": model.result.curve[-1].loss,
+            "loss_by_context": dict(zip(contexts(model.experiment), model.losses.mean(0).tolist(), strict=True)),
+            "sample_tokens": model.sample,
+            "experiment": model.experiment.fields(),
         }
-        for _, outcome in sorted(journey.outcomes.items())
+        for name, model in sorted(journey.models.items(), key=lambda item: NAMES.index(item[0]))
     ]
-    return {"output": journey.settings.output, "seconds": round(seconds, 1), "recipe": recipe, "models": models}
+    return {"output": journey.settings.output, "seconds": round(seconds, 1), "models": models}

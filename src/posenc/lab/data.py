@@ -1,28 +1,12 @@
-"""Text as training data: a part to learn from, a part held out, and batches drawn from the first."""
+"""Random numbers of a run, and tokens that are blanked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from posenc.core import validation
-
-
-@dataclass(frozen=True, eq=False)
-class Corpus:
-    """Token numbers to learn from and token numbers held out.
-
-    Args:
-        train: Shape (tokens,), int64.
-        held_out: Shape (tokens,), int64.
-        vocabulary: How many different tokens there are.
-    """
-
-    train: np.ndarray
-    held_out: np.ndarray
-    vocabulary: int
 
 
 @dataclass(frozen=True)
@@ -60,54 +44,6 @@ def seeds(seed: int) -> Seeds:
     seed = validation.integer("seed", seed, 0, 2**63 - 1)
     words = (child.generate_state(1, np.uint64)[0] for child in np.random.SeedSequence(seed).spawn(3))
     return Seeds(*(int(word) >> 1 for word in words))
-
-
-def split(tokens: np.ndarray, vocabulary: int, *, longest: int, share: float = 0.1) -> Corpus:
-    """Hold out the end of a text.
-
-    Args:
-        tokens: Token numbers, shape (tokens,).
-        vocabulary: How many different tokens there are.
-        longest: The longest context to measure at; at least one and a half of it are held out.
-        share: The share of the text that is held out, unless `longest` needs more.
-
-    Returns:
-        The corpus.
-
-    Raises:
-        ValueError: The text is too short to learn from what is left.
-    """
-    held_out = max(int(len(tokens) * share), longest + longest // 2)
-    if len(tokens) < 2 * held_out:
-        raise ValueError(
-            f"text must give at least {2 * (longest + longest // 2)} tokens; got {len(tokens)}. Give a longer text, "
-            "with less repetition."
-        )
-    return Corpus(tokens[:-held_out], tokens[-held_out:], vocabulary)
-
-
-def batches(
-    tokens: np.ndarray, length: int, batch: int, steps: int, seed: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Draw windows of a text at random places, each target the next token.
-
-    The stream depends on these arguments alone, so that every encoding reads the same.
-
-    Args:
-        tokens: Token numbers, shape (tokens,).
-        length: Tokens of a window.
-        batch: Windows of a batch.
-        steps: How many batches to draw.
-        seed: Of the places.
-
-    Yields:
-        Inputs and targets, each of shape (batch, length).
-    """
-    rng = np.random.default_rng(seed)
-    offsets = np.arange(length)
-    for _ in range(steps):
-        indices = rng.integers(0, len(tokens) - length, size=(batch, 1)) + offsets
-        yield tokens[indices], tokens[indices + 1]
 
 
 def masked(

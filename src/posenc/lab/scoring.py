@@ -116,14 +116,37 @@ def by_context(
     """
     if not exam.task.cuttable:
         return ()
-    whole, last = exam.sequences(lengths[-1], windows), _last_targets(lengths)
     if contexts is None:
+        last = _last_targets(lengths)
         contexts = sorted({max(last, lengths[-1] * part // CONTEXTS) for part in range(1, CONTEXTS + 1)})
-    means = []
+    found = _at_contexts(exam, lengths, contexts, windows)
+    means = [float(losses[predicted].mean()) for losses, predicted in found]
+    return tuple(zip(contexts, means, strict=True))
+
+
+def losses_of_windows(exam: Examination, lengths: tuple[int, ...], contexts: Sequence[int], windows: int) -> np.ndarray:
+    """Mean loss of the same last targets of each window, with more and more tokens to read.
+
+    Args:
+        exam: A model of text that predicts every token, and its task.
+        lengths: In rising order; a quarter of the first is how many targets are measured.
+        contexts: Tokens to read.
+        windows: How many.
+
+    Returns:
+        Nats a token, shape (windows, contexts).
+    """
+    return np.stack([losses.mean(1) for losses, _ in _at_contexts(exam, lengths, contexts, windows)], 1)
+
+
+def _at_contexts(
+    exam: Examination, lengths: tuple[int, ...], contexts: Sequence[int], windows: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Losses of the last targets at each context, and whether they are predicted, each (windows, targets)."""
+    whole, last = exam.sequences(lengths[-1], windows), _last_targets(lengths)
     for context in contexts:
         found = exam.predictions(cut(whole, context), context)
-        means.append(float(found.losses[:, -last:][found.predicted[:, -last:]].mean()))
-    return tuple(zip(contexts, means, strict=True))
+        yield found.losses[:, -last:], found.predicted[:, -last:]
 
 
 def by_depth(exam: Examination, length: int, *, parts: int = CONTEXTS, sequences: int) -> tuple[float, ...]:

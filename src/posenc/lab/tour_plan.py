@@ -1,177 +1,143 @@
-"""Candidates of the tour: six encodings, how they are trained, and what comes out. Loads no torch."""
+"""Experiments of the tour: six encodings on one text, and what the lesson shows of each model. Loads no torch."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated
+import math
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from posenc.core.declared_fields import Declared, Instance, Real, Whole
+from posenc import parse
 from posenc.core.doors import Encoding
-from posenc.lab.comparison.comparison_plan import six
-from posenc.lab.data import Corpus
+from posenc.lab.comparison.comparison_plan import ENCODING_RATE, six
 from posenc.lab.eight_bits import EightBitModel
 from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure, Job
-from posenc.lab.experiment import Shape
-from posenc.lab.result import Progress
+from posenc.lab.experiment import Experiment
+from posenc.lab.result import Result
+from posenc.lab.tasks.corpus import text_options
+from posenc.lab.tasks.language import SubwordLM
+from posenc.lab.tasks.task_table import experiment
 
-Counted = Annotated[int, Whole(1, 10**7)]
-#: The rate of an encoding's own parameters, as a multiple of the model's.
-LR_MULTIPLIER = 10.0
-
-
-@dataclass(frozen=True)
-class TrainingRecipe(Declared):
-    """Training and measurement, the same for every encoding that is compared.
-
-    Args:
-        steps: Training steps.
-        seed: Of the weights, the data and the generated text.
-        length: Tokens a training window holds.
-        batch: Windows of a training step.
-        rate: The peak learning rate, reached after `warmup` steps, falling by a cosine to a tenth (AdamW, betas 0.9,
-            0.98).
-        warmup: Steps up to the peak rate.
-        reach: The longest context that is measured, as a multiple of `length`.
-        bins: How many context lengths are measured, each on the last length·reach/bins tokens of the windows.
-        windows: How many held-out windows are measured.
-        sample: Tokens to generate, so that a text longer than any in training is seen.
-        temperature: Of the generated text.
-        width: Channels of the model.
-        heads: Heads of the model.
-        layers: Layers of the model.
-        causal: A decoder; otherwise an encoder, which sees both ways.
-
-    Raises:
-        ValueError: A value breaks its rule; the message names the field.
-    """
-
-    steps: Counted
-    seed: Annotated[int, Whole(0, 2**63 - 1)] = 0
-    length: Annotated[int, Whole(2, 10**7)] = 64
-    batch: Counted = 32
-    rate: Annotated[float, Real(0.0, 1.0, above=True)] = 2e-3
-    warmup: Annotated[int, Whole(0, 10**7)] = 50
-    reach: Counted = 4
-    bins: Counted = 16
-    windows: Counted = 192
-    sample: Annotated[int, Whole(0, 10**6)] = 160
-    temperature: Annotated[float, Real(0.0, 100.0, above=True)] = 0.8
-    width: int = 64
-    heads: int = 4
-    layers: int = 2
-    causal: bool = True
-
-    def _check_together(self) -> None:
-        if self.longest % self.bins:
-            raise ValueError(
-                f"bins must divide length·reach={self.longest}; got {self.bins}. Choose another number of bins."
-            )
-
-    @property
-    def longest(self) -> int:
-        """The longest context that is measured."""
-        return self.length * self.reach
-
-    def shape(self, vocabulary: int) -> Shape:
-        """The model's size for a vocabulary."""
-        return Shape(vocabulary, self.width, self.heads, self.layers, self.causal)
-
-
-@dataclass(frozen=True)
-class Candidate(Declared):
-    """An encoding in the comparison of the tour.
-
-    Args:
-        name: Shown to the reader.
-        encoding: Of any door.
-        lr_multiplier: The encoding's own parameters learn at this multiple of the model's rate.
-    """
-
-    name: str
-    encoding: Annotated[Encoding, Instance("an encoding")]
-    lr_multiplier: Annotated[float, Real(0.0, 1e4)] = 1.0
+NAMES = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
+TASK = "bpe-lm"
+#: At this size a peak rate of 0.006 is stable and learns fast for all six.
+RATE = 6e-3
+#: Pieces that the text is cut into, and the lengths that are measured: the training length, twice and four times that.
+PIECES, LENGTHS = 512, (64, 128, 256)
+#: Held-out tokens for each token of the longest context, at least.
+SPARE = 1.5
+#: How many context lengths and held-out windows are measured.
+CONTEXTS, WINDOWS = 16, 192
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingOutcome:
-    """Outcome of a candidate's training.
+class TourModel:
+    """Trained model of the tour, as the lesson shows it.
 
     Args:
-        candidate: The encoding that was trained.
-        curve: (step, mean training loss since the step before).
-        losses: Mean loss of the same last tokens of each held-out window at growing contexts; shape (windows, bins).
+        name: Of the encoding, shown to the reader.
+        result: Of the experiment.
+        losses: Mean loss of the same last tokens of each held-out window at growing contexts, (windows, contexts).
         sample: Token numbers of generated text.
-        parameters: How many the model has.
-        learned: How many of them are the encoding's.
-        seconds: Of processor time.
-        rounded: Weights for a page that runs the model; None where they are not finite.
+        rounded: Weights for a page that runs the model.
     """
 
-    candidate: Candidate
-    curve: tuple[Progress, ...]
+    name: str
+    result: Result
     losses: np.ndarray
     sample: tuple[int, ...]
-    parameters: int
-    learned: int
-    seconds: float = field(default=0.0)
-    rounded: EightBitModel | None = None
+    rounded: EightBitModel
 
-    def at(self, share: float) -> np.ndarray:
-        """Loss of every window at a share of the longest context.
+    @property
+    def experiment(self) -> Experiment:
+        """The run."""
+        return self.result.experiment
 
-        Args:
-            share: From 0 to 1.
+    @property
+    def encoding(self) -> Encoding:
+        """The encoding that was trained."""
+        encoding: Encoding = parse.record(self.experiment.encoding)
+        return encoding
 
-        Returns:
-            Shape (windows,).
-        """
-        return np.asarray(self.losses[:, round(share * self.losses.shape[1]) - 1])
+    def at(self, context: int) -> np.ndarray:
+        """Loss of every window with a context of so many tokens, (windows,)."""
+        return np.asarray(self.losses[:, contexts(self.experiment).index(context)])
 
 
-def tour_candidates(recipe: TrainingRecipe) -> tuple[Candidate, ...]:
-    """None, sinusoidal, learned, rotary, ALiBi and T5, for a model of the recipe's size.
+def contexts(experiment: Experiment) -> tuple[int, ...]:
+    """Context lengths that are measured, in equal steps up to the longest.
+
+    Example:
+        >>> contexts(Experiment("RoPE(dim=16)", "bpe-lm", test_lengths=(64, 256)))[:3]
+        (16, 32, 48)
+    """
+    longest = experiment.test_lengths[-1]
+    return tuple(longest * part // CONTEXTS for part in range(1, CONTEXTS + 1))
+
+
+def tour_experiments(text: str, steps: int, seed: int = 0) -> dict[str, Experiment]:
+    """None, sinusoidal, learned, rotary, ALiBi and T5 on a text.
 
     The learned table has a row for each position of training and no more: beyond, its last row is used (clamp).
-    Parameters of an encoding learn at ten times the model's rate: at the model's own, small tables hardly move in a
-    short training.
 
     Args:
-        recipe: Says the size of the model and the trained length.
+        text: A file, or "" for the English that ships with Python.
+        steps: Of training.
+        seed: Of the weights, the data and the generated text.
 
     Returns:
-        The six candidates.
+        The six experiments by the names of their encodings.
+
+    Raises:
+        ValueError: There is no such text, or it is too short; the message names `text`.
     """
-    names = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
-    encodings = six(recipe.width, recipe.heads, recipe.length, causal=True)
-    return tuple(
-        Candidate(name, encoding, LR_MULTIPLIER if encoding.shapes else 1.0)
-        for name, encoding in zip(names, encodings, strict=True)
-    )
+    options = (*text_options(text), ("vocabulary_size", PIECES))
+    fields = {"rate": RATE, "steps": steps, "length": LENGTHS[0], "test_lengths": LENGTHS}
+    blank = experiment("any", TASK, seed, **fields, options=(*options, *_held_out(options)))
+    encodings = six(blank.width, blank.heads, blank.length, causal=True)
+    return {
+        name: experiment(
+            repr(encoding),
+            TASK,
+            seed,
+            **fields,
+            options=blank.options,
+            encoding_rate=ENCODING_RATE if encoding.shapes else 1.0,
+        )
+        for name, encoding in zip(NAMES, encodings, strict=True)
+    }
 
 
-def run_candidates(
-    candidates: Sequence[Candidate], corpus: Corpus, recipe: TrainingRecipe, workers: int | None = None
-) -> Generator[Event, None, None]:
-    """Train all candidates in worker processes.
+def _held_out(options: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, float], ...]:
+    """Option that holds out more of a short text than usual, enough for the longest context."""
+    corpus = SubwordLM(**dict(options)).corpus
+    tokens, needed = len(corpus.train) + len(corpus.held_out), int(SPARE * LENGTHS[-1])
+    if tokens < 2 * needed:
+        raise ValueError(
+            f"text must give at least {2 * needed} tokens; got {tokens}. Give a longer text, with less repetition."
+        )
+    return () if len(corpus.held_out) >= needed else (("held_out", math.ceil(100 * needed / tokens) / 100),)
+
+
+def run_tour(experiments: Mapping[str, Experiment], workers: int | None = None) -> Generator[Event, None, None]:
+    """Train all models of the tour in worker processes.
 
     Args:
-        candidates: The encodings.
-        corpus: The text.
-        recipe: How each is trained.
+        experiments: By name.
         workers: How many at a time; one for each core where None.
 
     Yields:
-        Reports as they come, `Progress` and at last a `TrainingOutcome` for each.
+        Reports as they come, `Progress` and at last a `TourModel` for each.
 
     Raises:
-        RuntimeError: A training failed; the message names the candidate.
+        RuntimeError: A training failed; the message names the encoding.
     """
-    jobs = [Job(each.name, "posenc.lab.engines.events:train_candidate", (each, corpus, recipe)) for each in candidates]
+    names = list(experiments)
+    jobs = [Job(name, "posenc.lab.engines.events:train_tour_model", (name, experiments[name])) for name in names]
     for event in local.run(jobs, workers):
         if isinstance(event.report, Failure):
-            raise RuntimeError(f"training {candidates[event.job].name} failed: {event.report.message}")
+            raise RuntimeError(f"training {names[event.job]} failed: {event.report.message}")
         yield event

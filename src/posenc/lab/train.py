@@ -74,7 +74,7 @@ def train(
 
     Args:
         model: Trained in place.
-        examples: As many as there are steps.
+        examples: One for each step; no further one is drawn.
         steps: Of the schedule.
         rate: The peak learning rate of AdamW.
         warmup: Steps up to the peak rate; a cosine to a tenth of it follows.
@@ -92,7 +92,7 @@ def train(
     replicas = replicas or OneProcess()
     optimizer, loss_of = _optimizer(model, rate, encoding_rate), replicas.loss(model, label_smoothing)
     total, since = 0.0, 0
-    for step, one in enumerate(examples, 1):
+    for step, one in zip(range(1, steps + 1), examples, strict=False):
         for group in optimizer.param_groups:
             group["lr"] = group["peak"] * schedule(step, steps, warmup)
         loss = loss_of(one)

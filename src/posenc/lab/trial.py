@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -50,6 +49,11 @@ class Trial:
     device: str = "cpu"
 
     @property
+    def examination(self) -> Examination:
+        """The model, which is measured from now on, and its test sequences."""
+        return Examination(self.model.eval(), self.task, self.streams.samples, self.place)
+
+    @property
     def limit(self) -> int:
         """No position reaches this number."""
         return _limit(self.experiment, self.task)
@@ -79,6 +83,23 @@ class Trial:
             source = sampled_positions(sampler, batch.source, None, limit, rng, training=training)
         own = sampled_positions(sampler, batch.tokens, batch.coupled, limit, rng, training=training)
         return example(batch, own, source, self.device)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedTrial:
+    """A trial whose model is trained.
+
+    Args:
+        trial: Of the experiment.
+        curve: The training loss.
+        began: The processor time at which the run began, in seconds.
+        versions: Of what the training depends on beside this process.
+    """
+
+    trial: Trial
+    curve: tuple[Progress, ...]
+    began: float
+    versions: tuple[tuple[str, str], ...] = ()
 
 
 def prepare(experiment: Experiment, device: str = "cpu") -> Trial:
@@ -188,6 +209,31 @@ def run(
         ValueError: The experiment cannot be run (see `prepare`); raised before any training.
         DivergedError: The loss becomes infinite or NaN.
     """
+    for report in train_trial(experiment, every=every, device=device, replicas=replicas):
+        if isinstance(report, Progress):
+            yield report
+        elif replicas is None or replicas.rank == 0:
+            yield result_of(report)
+
+
+def train_trial(
+    experiment: Experiment, *, every: int = 10, device: str = "cpu", replicas: Replicas | None = None
+) -> Iterator[Progress | TrainedTrial]:
+    """Train an experiment, as `run` does, and give its model before anything is measured.
+
+    Args:
+        experiment: What to train.
+        every: Steps between two reports.
+        device: Of PyTorch.
+        replicas: The processes that train together; this one alone where None.
+
+    Yields:
+        Progress, and at last the trial with its trained model.
+
+    Raises:
+        ValueError: The experiment cannot be run (see `prepare`); raised before any training.
+        DivergedError: The loss becomes infinite or NaN.
+    """
     replicas = replicas or OneProcess()
     began = time.process_time()
     forget_peak()
@@ -197,7 +243,7 @@ def run(
     curve = []
     steps = train(
         trial.model,
-        islice(trial.examples(), experiment.steps),
+        trial.examples(),
         steps=experiment.steps,
         rate=experiment.rate,
         warmup=experiment.warmup,
@@ -209,15 +255,21 @@ def run(
     for progress in steps:
         curve.append(progress)
         yield progress
-    if replicas.rank == 0:
-        yield _measured(trial, tuple(curve), began, replicas.versions)
+    yield TrainedTrial(trial, tuple(curve), began, replicas.versions)
 
 
-def _measured(trial: Trial, curve: tuple[Progress, ...], began: float, training: tuple[tuple[str, str], ...]) -> Result:
-    """Result of a trained model."""
-    experiment, model, task = trial.experiment, trial.model.eval(), trial.task
-    exam = Examination(model, task, trial.streams.samples, trial.place)
-    versions = [*((name, version(name)) for name in ("posenc", "torch", "numpy")), *training]
+def result_of(trained: TrainedTrial) -> Result:
+    """Measure a trained model at the lengths of its experiment.
+
+    Args:
+        trained: The trial with its trained model.
+
+    Returns:
+        The result of the experiment.
+    """
+    trial, exam = trained.trial, trained.trial.examination
+    experiment, model, task = trial.experiment, trial.model, trial.task
+    versions = [*((name, version(name)) for name in ("posenc", "torch", "numpy")), *trained.versions]
     if trial.device != "cpu":
         versions.append(("device", described(trial.device)))
     if model_folder(experiment.model) is not None:
@@ -226,25 +278,30 @@ def _measured(trial: Trial, curve: tuple[Progress, ...], began: float, training:
         versions.append(("sacrebleu", bleu_signature()))
     return Result(
         experiment,
-        curve,
+        trained.curve,
         scores(exam, experiment.test_lengths),
         by_context(exam, experiment.test_lengths),
         parameters=sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
         learned=sum(parameter.numel() for parameter in model.encoding_parameters()),
         sample=_sample(trial),
         versions=tuple(versions),
-        seconds=time.process_time() - began,
+        seconds=time.process_time() - trained.began,
         memory=peak(),
     )
 
 
-def _sample(trial: Trial) -> str:
-    """Text from a language model, behind the first held-out tokens; "" for other tasks."""
+def sample_tokens(trial: Trial) -> tuple[int, ...]:
+    """Tokens that a language model of the lab writes behind the first held-out ones; none for other tasks."""
     task = trial.task
     if not isinstance(task, CharacterLM) or not isinstance(trial.model, Transformer) or not trial.experiment.causal:
-        return ""
+        return ()
     prompt = task.corpus.held_out[: max(1, trial.experiment.length // 4)].tolist()
     count = min(SAMPLE, trial.limit - len(prompt))
-    return "".join(
-        task.corpus.words[token] for token in generate(trial.model, prompt, count, seed=trial.streams.samples)
-    )
+    tokens: tuple[int, ...] = generate(trial.model, prompt, count, seed=trial.streams.samples)
+    return tokens
+
+
+def _sample(trial: Trial) -> str:
+    """Text from a language model; "" for other tasks."""
+    tokens = sample_tokens(trial)
+    return "".join(trial.task.corpus.words[token] for token in tokens) if isinstance(trial.task, CharacterLM) else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +20,9 @@ from posenc.explorer.lesson.orders import PAIRS, same_words
 from posenc.explorer.lesson.reading import Reading, read_tokens
 from posenc.explorer.lesson.trained_models import LEARNERS, learned_maps, trained_models
 from posenc.explorer.write_atomically import page_path, write_atomically
-from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe, run_candidates, tour_candidates
+from posenc.lab.experiment import Experiment
+from posenc.lab.result import Progress
+from posenc.lab.tour_plan import NAMES, TourModel, run_tour, tour_experiments
 from posenc.lab.word_roles import STEPS as ROLE_STEPS
 
 #: Steps that take about a minute and a half on two cores; the orderings it shows are those of this budget.
@@ -52,11 +54,6 @@ class Settings(Declared):
     def _check_together(self) -> None:
         same_words(self.pairs)
 
-    @property
-    def recipe(self) -> TrainingRecipe:
-        """Training of each model: at this size a peak rate of 0.006 is stable and learns fast for all six."""
-        return TrainingRecipe(steps=self.steps, seed=self.seed, rate=6e-3)
-
 
 @dataclass(frozen=True)
 class StageProgress:
@@ -74,19 +71,16 @@ class Journey:
 
     settings: Settings
     data: dict[str, Any] = field(default_factory=dict)
-    outcomes: dict[int, TrainingOutcome] = field(default_factory=dict)
+    models: dict[str, TourModel] = field(default_factory=dict)
     written: bool = False
-
-    @property
-    def candidates(self) -> int:
-        """How many models are trained in all."""
-        return len(tour_candidates(self.settings.recipe))
 
     def steps(self) -> Generator[StageProgress, None, None]:
         """Do everything, telling how far it is; the page is whole whenever this stops."""
         self._writable()
         yield StageProgress("text", 0, 1)
-        reading = read_tokens(self.settings.text)
+        text = "" if self.settings.text is None else str(self.settings.text)
+        experiments = tour_experiments(text, self.settings.steps, self.settings.seed)
+        reading = read_tokens(experiments[NAMES[0]])
         yield StageProgress("text", 1, 1, f"{reading.tokens} tokens")
         self.data = lesson_data(self.settings.pairs, self.settings.seed)
         self._write("This page is partial. More stages follow.")
@@ -97,34 +91,34 @@ class Journey:
             yield StageProgress("attention", len(maps), len(LEARNERS), name)
         self.data["maps"] = maps
         self._write("This page is partial. The models are not trained yet.")
-        yield from self._trained(reading)
+        yield from self._trained(experiments, reading)
 
-    def _trained(self, reading: Reading) -> Generator[StageProgress, None, None]:
-        recipe = self.settings.recipe
-        runners = tour_candidates(recipe)
-        done = dict.fromkeys((runner.name for runner in runners), 0)
-        yield StageProgress(ALL, 0, recipe.steps * len(runners))
-        yield from (StageProgress(name, 0, recipe.steps) for name in done)
-        with contextlib.closing(run_candidates(runners, reading.corpus, recipe, self.settings.workers)) as events:
-            for index, happened in events:
-                name = runners[index].name
-                if isinstance(happened, TrainingOutcome):
-                    self.outcomes[index] = happened
-                    self._write_results(reading, list(done))
-                    done[name], loss = recipe.steps, happened.curve[-1].loss
-                else:
+    def _trained(self, experiments: Mapping[str, Experiment], reading: Reading) -> Generator[StageProgress, None, None]:
+        steps = self.settings.steps
+        done = dict.fromkeys(experiments, 0)
+        yield StageProgress(ALL, 0, steps * len(done))
+        yield from (StageProgress(name, 0, steps) for name in done)
+        with contextlib.closing(run_tour(experiments, self.settings.workers)) as events:
+            for index, report in events:
+                name = NAMES[index]
+                if isinstance(report, TourModel):
+                    self.models[name] = report
+                    self._write_results(reading)
+                    done[name], loss = steps, report.result.curve[-1].loss
+                elif isinstance(report, Progress):
                     # A model is done when it is measured, too.
-                    done[name], loss = min(happened.step, recipe.steps - 1), happened.loss
-                yield StageProgress(name, done[name], recipe.steps, f"loss {loss:.2f}")
-                yield StageProgress(ALL, sum(done.values()), recipe.steps * len(runners))
+                    done[name], loss = min(report.step, steps - 1), report.loss
+                else:
+                    continue
+                yield StageProgress(name, done[name], steps, f"loss {loss:.2f}")
+                yield StageProgress(ALL, sum(done.values()), steps * len(done))
 
-    def _write_results(self, reading: Reading, names: list[str]) -> None:
+    def _write_results(self, reading: Reading) -> None:
         """Write the page with the results so far."""
-        finished = [self.outcomes[index] for index in sorted(self.outcomes)]
-        self.data["models"] = trained_models(finished, self.settings.recipe, reading)
-        if runnable := [outcome for outcome in finished if outcome.rounded is not None]:
-            self.data["live"] = live_models(runnable, self.settings.recipe, reading)
-        missing = [name for index, name in enumerate(names) if index not in self.outcomes]
+        finished = [self.models[name] for name in NAMES if name in self.models]
+        self.data["models"] = trained_models(finished, reading)
+        self.data["live"] = live_models(finished, reading)
+        missing = [name for name in NAMES if name not in self.models]
         self._write(f"This page is partial: not trained yet: {', '.join(missing)}." if missing else "")
 
     def _write(self, status: str) -> None:

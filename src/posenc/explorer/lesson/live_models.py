@@ -21,7 +21,7 @@ from posenc.explorer.browser_frequencies import browser_frequencies, browser_sin
 from posenc.explorer.lesson.reading import Reading
 from posenc.inspect import score_by_distance
 from posenc.lab.eight_bits import EightBitModel
-from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TourModel
 from posenc.phase import fixed_sinusoids_of
 
 #: An English sentence of ordinary words, to begin with.
@@ -30,40 +30,40 @@ _SENTENCE = re.compile(r"(?<=[.:]\s)[A-Z][a-z]+(?:\s+[a-z]+){6,10}(?=[.,])")
 _TRIED = 200
 
 
-def live_models(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, reading: Reading) -> dict[str, Any]:
+def live_models(models: Sequence[TourModel], reading: Reading) -> dict[str, Any]:
     """Everything that the page needs to run the models that have been trained."""
-    shape = recipe.shape(reading.corpus.vocabulary)
-    before, sentence = _passage(reading, recipe.longest)
+    one = models[0].experiment
+    longest = one.test_lengths[-1]
+    before, sentence = _passage(reading, longest)
     return {
         "shape": {
-            "width": shape.width,
-            "heads": shape.heads,
-            "layers": shape.layers,
-            "vocabulary": shape.vocabulary,
-            "longest": recipe.longest,
+            "width": one.width,
+            "heads": one.heads,
+            "layers": one.layers,
+            "vocabulary": len(reading.corpus.words),
+            "longest": longest,
         },
-        "length": recipe.length,
+        "length": one.length,
         "tokens": tokenizer_data(reading.tokenizer),
         "before": before,
         "sentence": sentence,
         "models": [
             {
-                "name": one.candidate.name,
-                "weights": weights_data(one.rounded),
-                "places": places_data(one.candidate.encoding, one.rounded, recipe.longest),
-                "change": loss_change(one, recipe),
+                "name": model.name,
+                "weights": weights_data(model.rounded),
+                "places": places_data(model.encoding, model.rounded, longest),
+                "change": loss_change(model),
             }
-            for one in outcomes
-            if one.rounded is not None
+            for model in models
         ],
     }
 
 
-def loss_change(outcome: TrainingOutcome, recipe: TrainingRecipe) -> list[list[Any]]:
+def loss_change(model: TourModel) -> list[list[Any]]:
     """Loss in float32 and in eight bits at each measured context: [tokens, float32, eight bits, change]."""
     rows = []
-    for context, loss in (outcome.rounded.losses if outcome.rounded else {}).items():
-        wide = float(outcome.losses[:, context * recipe.bins // recipe.longest - 1].mean())
+    for context, loss in model.rounded.losses.items():
+        wide = float(model.at(context).mean())
         rows.append([context, f"{wide:.4f}", f"{loss:.4f}", f"{loss - wide:+.4f}"])
     return rows
 

@@ -6,22 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from posenc.lab.data import Corpus, split
-from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, read_text
-from posenc.lab.tour_plan import TrainingRecipe
-
-#: The share of the text that tokens are learned from; the rest is held out, for them too.
-LEARNED = 0.9
+from posenc.lab.experiment import Experiment
+from posenc.lab.tasks.corpus import TextCorpus, text_of
+from posenc.lab.tasks.language import SubwordLM
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A text with its tokenizer and its tokens."""
+    """A text and its tokens."""
 
     source: str
     text: str
-    tokenizer: Any
-    corpus: Corpus
+    corpus: TextCorpus
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer, learned from what is trained on."""
+        return self.corpus.tokenizer
 
     @property
     def tokens(self) -> int:
@@ -33,11 +34,14 @@ class Reading:
         return str(self.tokenizer.decode(numbers))
 
 
-def read_tokens(path: Path | None) -> Reading:
-    """Text of a file, or the English that ships with Python, cut into tokens learned from its first nine tenths."""
-    text = long_enough(default_text()) if path is None else read_text(path)
-    source = "the help on the Python language that ships with it (pydoc_data.topics)" if path is None else path.name
-    tokenizer = learn_pieces(text[: int(len(text) * LEARNED)])
-    vocabulary = tokenizer.get_vocab_size()
-    corpus = split(encode(tokenizer, text), vocabulary, longest=TrainingRecipe(steps=1).longest)
-    return Reading(source, text, tokenizer, corpus)
+def read_tokens(experiment: Experiment) -> Reading:
+    """The text of an experiment of the tour, and its tokens.
+
+    Raises:
+        ValueError: The text cannot be read, or too little of it is held out; the message names `text`.
+    """
+    options: dict[str, Any] = dict(experiment.options)
+    path, task = options["text"], SubwordLM(**options)
+    task.require(experiment.test_lengths[-1])
+    source = Path(path).name if path else "the help on the Python language that ships with it (pydoc_data.topics)"
+    return Reading(source, text_of(path), task.corpus)

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from posenc.lab.data import Corpus
     from posenc.lab.experiment import Experiment
     from posenc.lab.result import Progress, Result
-    from posenc.lab.tour_plan import Candidate, TrainingOutcome, TrainingRecipe
+    from posenc.lab.tour_plan import TourModel
 
 
 class Job(NamedTuple):
@@ -83,15 +82,13 @@ def train_experiment(experiment: Experiment, device: str = "cpu") -> Iterator[Pr
     yield from trial.run(experiment, device=device)
 
 
-def train_candidate(
-    candidate: Candidate, corpus: Corpus, recipe: TrainingRecipe
-) -> Iterator[Progress | TrainingOutcome]:
-    """Train a candidate of the tour reproducibly, in a process of its own."""
-    from posenc.lab import tour_training
+def train_tour_model(name: str, experiment: Experiment) -> Iterator[Progress | TourModel]:
+    """Run `posenc.lab.tour_model.train_and_show` reproducibly, in a process of its own."""
+    from posenc.lab import tour_model
     from posenc.lab.machine import reproducible
 
     reproducible()
-    yield from tour_training.train_and_measure(candidate, corpus, recipe)
+    yield from tour_model.train_and_show(name, experiment)
 
 
 def needed(package: str, extra: str) -> Any:

@@ -6,7 +6,6 @@ import dataclasses
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
-from itertools import islice
 
 import numpy as np
 import torch
@@ -146,7 +145,7 @@ def _trained(trial: Trial, steps: int, rate: float, length: int | None = None) -
     if length is not None:
         batch = max(1, experiment.batch * experiment.length // length)
         trial = dataclasses.replace(trial, experiment=dataclasses.replace(experiment, length=length, batch=batch))
-    examples = islice(trial.examples(), steps)
+    examples = trial.examples()
     return train(trial.model.train(), examples, steps=steps, rate=rate, warmup=min(experiment.warmup, steps // 10))
 
 

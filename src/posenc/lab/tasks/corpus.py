@@ -12,7 +12,6 @@ import numpy as np
 from posenc.lab.experiment import digest
 from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, paragraphs, read_text
 
-HELD_OUT = 0.1
 #: How a tokenizer reads a text as it is, of any length.
 PLAIN = {"add_special_tokens": False, "verbose": False}
 #: What a name of a data set begins with, as in "datasets:wikitext,wikitext-2-raw-v1".
@@ -66,12 +65,14 @@ class TextCorpus(NamedTuple):
         words: The text of each token.
         blank: The number of a blanked token, behind them all unless a tokenizer has one of its own; None where that has
             none.
+        tokenizer: That made the tokens; None for characters.
     """
 
     train: np.ndarray
     held_out: np.ndarray
     words: Sequence[str]
     blank: int | None
+    tokenizer: Any = None
 
 
 def text_of(source: str) -> str:
@@ -107,7 +108,7 @@ def corpus(source: str, expected: str, cut: Callable[[str], TextCorpus]) -> Text
         ValueError: There is no such text, or it has another digest.
 
     Example:
-        >>> found = corpus("", "", characters)
+        >>> found = corpus("", "", lambda text: characters(text, 0.1))
         >>> len(found.words), len(found.held_out) / (len(found.train) + len(found.held_out)) > 0.099
         (103, True)
     """
@@ -124,26 +125,26 @@ def corpus(source: str, expected: str, cut: Callable[[str], TextCorpus]) -> Text
 
 
 @lru_cache(maxsize=2)
-def characters(text: str) -> TextCorpus:
-    """Cut a text into characters."""
-    words = sorted(set(text))
+def characters(text: str, held_out: float) -> TextCorpus:
+    """Cut a text into characters, a share of them held out at its end."""
+    words, kept = sorted(set(text)), _kept(text, held_out)
     number = {character: index for index, character in enumerate(words)}
     tokens = np.array([number[character] for character in text], np.int64)
-    return TextCorpus(tokens[: _kept(text)], tokens[_kept(text) :], words, len(words))
+    return TextCorpus(tokens[:kept], tokens[kept:], words, len(words))
 
 
 @lru_cache(maxsize=2)
-def learned_pieces(text: str, vocabulary: int) -> TextCorpus:
+def learned_pieces(text: str, held_out: float, vocabulary: int) -> TextCorpus:
     """Cut a text into at most `vocabulary` pieces, learned from what is trained on."""
-    kept = _kept(text)
+    kept = _kept(text, held_out)
     tokenizer = learn_pieces(text[:kept], vocabulary)
-    train, held_out = (encode(tokenizer, part) for part in (text[:kept], text[kept:]))
+    train, tested = (encode(tokenizer, part) for part in (text[:kept], text[kept:]))
     words = [tokenizer.decode([index]) for index in range(tokenizer.get_vocab_size())]
-    return TextCorpus(train, held_out, words, len(words))
+    return TextCorpus(train, tested, words, len(words), tokenizer)
 
 
 @lru_cache(maxsize=2)
-def pieces_of(text: str, folder: str) -> TextCorpus:
+def pieces_of(text: str, held_out: float, folder: str) -> TextCorpus:
     """Cut a text into the pieces of a model of transformers, without the marks that it sets around a text.
 
     Raises:
@@ -158,16 +159,15 @@ def pieces_of(text: str, folder: str) -> TextCorpus:
             f"tokenizer must be a folder with a tokenizer of transformers; got {folder!r}: "
             f"{' '.join(str(error).split())[:200]}. Give the folder that save_pretrained wrote."
         ) from None
-    kept = _kept(text)
-    train, held_out = (
+    kept = _kept(text, held_out)
+    train, tested = (
         np.concatenate([np.array(row, np.int64) for row in tokenizer(paragraphs(part), **PLAIN)["input_ids"]])
         for part in (text[:kept], text[kept:])
     )
-    return TextCorpus(
-        train, held_out, tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))), tokenizer.mask_token_id
-    )
+    words = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    return TextCorpus(train, tested, words, tokenizer.mask_token_id, tokenizer)
 
 
-def _kept(text: str) -> int:
+def _kept(text: str, held_out: float) -> int:
     """Number of characters that are trained on."""
-    return len(text) - int(len(text) * HELD_OUT)
+    return len(text) - int(len(text) * held_out)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from posenc.core.declared_fields import Instance, Whole
+from posenc.core.declared_fields import Instance, Real, Whole
 from posenc.lab.data import masked
 from posenc.lab.tasks.corpus import TextCorpus, characters, corpus, learned_pieces, pieces_of
 from posenc.lab.tasks.task import Batch, Task, TaskRow
@@ -20,21 +20,21 @@ Name = Annotated[str, Instance("a word")]
 class CharacterLM(Task):
     """Predict the next character of a text, in windows at random places.
 
-    It is measured on the last tenth, which is held out.
-
     Args:
         text: A file, "datasets:NAME", or "" for the English that ships with Python.
         digest: Of the text, which is refused where it has changed; "" for any.
+        held_out: Share of the text, at its end, that is not trained on but measured with.
     """
 
     cuttable: ClassVar[bool] = True
     text: Name = ""
     digest: Name = ""
+    held_out: Annotated[float, Real(0.01, 0.5)] = 0.1
 
     @cached_property
     def corpus(self) -> TextCorpus:
         """The text as tokens, read on first use."""
-        return corpus(self.text, self.digest, characters)
+        return corpus(self.text, self.digest, partial(characters, held_out=self.held_out))
 
     @property
     def vocabulary(self) -> int:
@@ -69,11 +69,12 @@ class CharacterLM(Task):
 
 @dataclass(frozen=True)
 class SubwordLM(CharacterLM):
-    """Predict the next piece of a text, pieces learned from its first nine tenths (byte-level BPE).
+    """Predict the next piece of a text, pieces learned from what is trained on (byte-level BPE).
 
     Args:
         text: As in `CharacterLM`.
         digest: As in `CharacterLM`.
+        held_out: As in `CharacterLM`.
         vocabulary_size: Pieces, at most.
         tokenizer: A folder with that of a model of transformers, whose pieces are taken instead; "" for none.
     """
@@ -83,9 +84,9 @@ class SubwordLM(CharacterLM):
 
     @cached_property
     def corpus(self) -> TextCorpus:
-        if self.tokenizer:
-            return corpus(self.text, self.digest, partial(pieces_of, folder=self.tokenizer))
-        return corpus(self.text, self.digest, partial(learned_pieces, vocabulary=self.vocabulary_size))
+        own = partial(pieces_of, folder=self.tokenizer)
+        learned = partial(learned_pieces, vocabulary=self.vocabulary_size)
+        return corpus(self.text, self.digest, partial(own if self.tokenizer else learned, held_out=self.held_out))
 
     @property
     def tokens(self) -> int:

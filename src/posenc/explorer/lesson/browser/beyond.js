@@ -42,11 +42,9 @@ function picked(guess) {
 
 function answer(result, { models, contexts, length, lengths, beyond }, guesses) {
   const plot = linePlot({ label: "Loss of the same tokens by length of their context", height: 360 });
-  const finite = models.filter(({ losses }) => losses);
   const given = guesses.filter(Boolean).length;
   const right = models.filter(
-    ({ outcome }, index) =>
-      guesses[index] && (guesses[index] === "worse") === (outcome === "worse" || outcome === "diverged"),
+    ({ outcome }, index) => guesses[index] && (guesses[index] === "worse") === (outcome === "worse"),
   ).length;
   const table = element(
     "table",
@@ -71,11 +69,7 @@ function answer(result, { models, contexts, length, lengths, beyond }, guesses) 
           {},
           element("th", { scope: "row" }, one.name),
           one.at.map((loss) => element("td", { class: "number" }, loss)),
-          element(
-            "td",
-            { class: `number ${one.outcome === "worse" ? "bad" : "good"}` },
-            one.changes.at(-1) ?? "diverged",
-          ),
+          element("td", { class: `number ${one.outcome === "worse" ? "bad" : "good"}` }, one.changes.at(-1)),
         ),
       ),
     ),
@@ -97,10 +91,10 @@ function answer(result, { models, contexts, length, lengths, beyond }, guesses) 
       models.map(({ name, verdict }) => element("li", {}, element("strong", {}, `${name}. `), verdict)),
     ),
   );
-  const band = { x: [contexts[0], length], low: [0, 0].map(() => low(finite)), high: [0, 0].map(() => high(finite)) };
+  const band = { x: [contexts[0], length], low: [0, 0].map(() => low(models)), high: [0, 0].map(() => high(models)) };
   plot.after(element("p", { class: "hint" }, `Grey: up to the ${length} tokens that training showed.`));
   plot.draw({
-    series: finite.map(({ name, losses }) => ({ name, x: contexts, y: losses })),
+    series: models.map(({ name, losses }) => ({ name, x: contexts, y: losses })),
     band,
     xTitle: "tokens of context",
     yTitle: "loss, nats",
@@ -120,10 +114,10 @@ function contradiction(models) {
   const of = (name) => models.find((one) => one.name === name);
   const [fixed, learned] = [of("sinusoidal"), of("learned")];
   if (!fixed || !learned) return null;
-  const broke = fixed.outcome === "worse" || fixed.outcome === "diverged";
+  const broke = fixed.outcome === "worse";
   const text = broke
     ? "“Fixed encodings extrapolate”, say the textbooks. In this run they do not: " +
-      `sinusoidal changed by ${fixed.changes.at(-1) ?? "no number any more"} nats. ` +
+      `sinusoidal changed by ${fixed.changes.at(-1)} nats. ` +
       "Its vectors are defined at every position; the model never learned to read those it had not seen. " +
       "Being defined is not being understood."
     : "“Fixed encodings extrapolate”, say the textbooks. In this run the sinusoidal model did not get worse. " +
