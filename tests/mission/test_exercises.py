@@ -15,6 +15,11 @@ from posenc.learn.course.questions import QUESTIONS, grade, question
 ANSWERS = {
     "lecture-d4": "0.1411 -0.98999 0.0300 0.99955",
     "lecture-d8": "0.1411 -0.9900 0.2955 0.9553 0.0300 0.9996 0.0030 1.0000",
+    "article-rotated": "-0.98999 0.1411 0.99955 0.0300",
+    "article-angle": "0.5",
+    "article-relative": "-0.4161 -0.4161",
+    "article-norm": "5",
+    "article-slices": "1 51 100",
     "notes-cosines": "-0.9900, -0.6536",
     "notes-sines": "0.8415 0.9093 0.1411 -0.7568",
     "notes-bank": "0.9093 -0.4161 0.8415 0.5403 0.6184 0.7859",
@@ -27,6 +32,7 @@ ANSWERS = {
 }
 #: What the sources print and is wrong.
 PRINTED = {
+    "article-slices": "0 50 99",
     "notes-sines": "0.84 0.87 0.19 -0.90",
     "notes-river-bank": "0.94 0.54 0.04 0.99 0.00 0.99",
     "chapter-book": "0.91 -0.42 0.90 0.41 0.59 0.81 0.35 0.94 0.20 0.98 0.11 0.99 0.06 1.00 0.04 1.00",
@@ -47,10 +53,49 @@ def test_what_is_printed_wrongly_is_graded_wrong_and_told(name):
     assert question(name).note in result.lines
 
 
+#: Answers of the sources, of posenc and of readers, and answers that miss the point.
+IN_WORDS = {
+    "lesson-1": (
+        "Because self-attention has no inherent notion of token position.",
+        "It sees a set",
+        "attention is permutation equivariant",
+        "the order isn't there: nothing tells it",
+    ),
+    "lesson-2": (
+        "They generalize to sequence lengths not seen during training.",
+        "no parameters to train",
+        "defined for any position",
+    ),
+    "lesson-check": (
+        "They can be either fixed (sinusoidal) or learned.",
+        "both",
+        "BERT learns them, Vaswani's are fixed",
+    ),
+}
+WRONG_WORDS = {
+    "lesson-1": ("because", "It is too slow.", "because the words are embedded"),
+    "lesson-2": ("They are prettier.", "They are faster to write"),
+    "lesson-check": ("learned", "fixed", "They are added."),
+}
+
+
+@pytest.mark.parametrize("name", IN_WORDS)
+def test_answers_in_words_are_graded_by_their_ideas(name):
+    asked = question(name)
+    for answer in (*IN_WORDS[name], asked.answer):
+        assert grade(asked, answer).right, answer
+    for answer in ("", *WRONG_WORDS[name]):
+        graded = grade(asked, answer)
+        assert not graded.right, answer
+        assert graded.lines[0].startswith("Not yet: it does not say that")
+        assert asked.answer in graded.lines[1]
+
+
 def test_every_source_with_questions_and_every_question_with_an_answer():
     assert {one.source for one in QUESTIONS} == {"the lecture", "the article", "the lesson", "the notes", "the chapter"}
     assert {one.name for one in QUESTIONS if one.kind not in ("words", "function")} == set(ANSWERS)
     assert all(one.answer for one in QUESTIONS if one.kind in ("words", "function"))
+    assert {one.name for one in QUESTIONS if one.ideas} == {one.name for one in QUESTIONS if one.kind == "words"}
     assert len({one.name for one in QUESTIONS}) == len(QUESTIONS)
 
 
@@ -92,8 +137,9 @@ def test_on_the_command_line(capsys):
     assert main(["check", "--question", "chapter-position", "--answer", "7"]) == 0
     assert "exponent i/d" in capsys.readouterr().out
     assert main(["check", "--question", "chapter-position", "--answer", "8"]) == 1
-    assert main(["check", "--question", "lesson-1", "--answer", "because"]) == 0
-    assert "Compare for yourself" in capsys.readouterr().out
+    assert main(["check", "--question", "lesson-1", "--answer", "because"]) == 1
+    assert "Graded by key words" in capsys.readouterr().out
+    assert main(["check", "--question", "lesson-1", "--answer", "It sees a bag of words."]) == 0
 
 
 def test_the_exercise_of_the_article(capsys, tmp_path: Path):

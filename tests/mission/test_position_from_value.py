@@ -51,6 +51,31 @@ def test_085_is_the_position_of_the_and_not_of_book():
     assert find_positions({3: "0.43"}, conventions=encoding, largest=12).fits[0].first == 2  # the row of "book"
 
 
+def test_085_is_solved_step_by_step():
+    found = find_positions({3: "0.85"}, dim=16, base=100.0, largest=60)
+    _, _, equation, solved, numbers, others, whole = found.derivation()
+    assert equation.strip() == "0.85 = cos(k / 100^(2·1/16))"
+    assert solved.strip() == "k = 100^(2·1/16) · arccos 0.85"
+    assert float(numbers.split(" = ")[-1]) == pytest.approx(100 ** (2 / 16) * math.acos(0.85), rel=1e-5)
+    for place in others.rpartition(": ")[2].split(", ")[:-1]:
+        assert math.cos(float(place) / 100 ** (2 / 16)) == pytest.approx(0.85, abs=1e-4)
+    assert "k = 1, where cos(1 / 100^(2·1/16)) = 0.846009" in whole
+    assert set(found.derivation()) < set(found.lines())
+
+
+@pytest.mark.parametrize("exponent", ["2i/d", "i/d", "i/(d/2-1)"])
+@pytest.mark.parametrize("first", ["sine", "cosine"])
+def test_every_convention_is_solved_by_its_own_formula(exponent, first):
+    encoding = Sinusoidal(8, 50.0, exponent=exponent, first=first, start=1)
+    for dimension in (2, 5):
+        value = f"{encoding.embed([4])[0, dimension]:.4f}"
+        steps = find_positions({dimension: value}, conventions=encoding, largest=100).derivation()
+        places = [float(place) for place in steps[-2].rpartition(": ")[2].split(", ")[:-1]]
+        rows = encoding.embed(places)[:, dimension]
+        assert rows == pytest.approx([float(value)] * len(places), abs=1e-3)
+        assert min(abs(place - 4) for place in places) < 0.01 or len(places) == 4
+
+
 def test_more_values_decide():
     encoding = Sinusoidal(dim=16, base=100.0)
     one = find_positions({3: "0.43"}, conventions=encoding, largest=100_000).fits[0]

@@ -11,7 +11,7 @@ from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
 from posenc.core.text_lines import short
 from posenc.inspect import Spectrum, position_table, product_derivation, spectrum
 from posenc.inspect.encoding_facts import drawn_params, width_of
-from posenc.learn import Worked, worked
+from posenc.learn import Worked, errata, worked
 
 #: Dimensions, and pairs of the spectrum, that are shown when none are chosen.
 MOST = 16
@@ -126,6 +126,6 @@ def _fact_lines(encoding: Encoding) -> Iterator[str]:
 def explain_table(encoding: AdditiveEncoding, positions: tuple[int | float, ...], seed: int) -> Answer:
     """Show the encoding at each position, a row each; what it learns is drawn from the seed."""
     table = position_table(encoding, list(positions), params=drawn_params(encoding, seed=seed))
-    return Answer(
-        lambda: {"encoding": encoding, **attributes(table, "positions", "rows")}, lambda: headed(table.lines())
-    )
+    corrections = [entry.line() for position in dict.fromkeys(positions) for entry in errata(encoding, position)]
+    facts = {"encoding": encoding, **attributes(table, "positions", "rows"), "errata": corrections}
+    return Answer(lambda: facts, lambda: headed([*table.lines(), *corrections]))

@@ -27,9 +27,9 @@ def graded_answer(
         return _of_function(asked, answer, check(answer))
     graded = grade(asked, answer)
     facts = {"question": asked.name, "answer": answer, "right": graded.right, "lines": graded.lines}
-    verdict = Heading({True: "right", False: "wrong", None: asked.asks}[graded.right])
+    verdict = Heading("right" if graded.right else "wrong")
     lines = [verdict, *(line for line in graded.lines if line != "Right.")]
-    return Answer(lambda: facts, lambda: lines, 1 if graded.right is False else 0)
+    return Answer(lambda: facts, lambda: lines, 0 if graded.right else 1)
 
 
 def _list() -> list[str]:

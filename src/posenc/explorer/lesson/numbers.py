@@ -153,6 +153,7 @@ def _exercises() -> list[dict[str, Any]]:
     return [
         {
             **{name: getattr(one, name) for name in ("name", "source", "asks", "kind", "answer", "note", "tolerance")},
+            "ideas": [{"name": name, "pattern": pattern} for name, pattern in one.ideas],
             "numbers": [] if one.numbers is None else [float(value) for value in one.numbers()],
             "grades": _grades(one) if one.kind == "position" else {},
         }

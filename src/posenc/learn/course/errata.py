@@ -44,7 +44,7 @@ class Erratum:
 
 
 ERRATA: tuple[Erratum, ...] = (
-    Erratum("the lecture", "cos 3 ≈ -0.9899", "-0.9900 (-0.98999)", Sinusoidal(dim=4), 3, 1),
+    Erratum("the lecture", "cos 3 ≈ -0.9899 for PE(3, 1)", "-0.9900 (-0.98999)", Sinusoidal(dim=4), 3, 1),
     Erratum("the lecture", "a wavelength of n^(2i/d)", "the period 2π·n^(2i/d)"),
     Erratum(
         "the lecture, the article, the lesson",
@@ -71,7 +71,7 @@ ERRATA: tuple[Erratum, ...] = (
         "‖q‖·‖k‖ as the similarity of tokens",
         "that similarity is in the angle; the product of the norms is a size",
     ),
-    Erratum("the notes", "sin 2 = 0.87 and 0.71", "0.9093", OneSine(), 2, 0),
+    Erratum("the notes", "sin 2 = 0.87", "0.9093", OneSine(), 2, 0),
     Erratum("the notes", "sin 3 = 0.19", "0.1411", OneSine(), 3, 0),
     Erratum("the notes", "sin 4 = -0.90", "-0.7568", OneSine(), 4, 0),
     Erratum("the notes", "sin 2 = 0.71", "0.9093", DivisorPairs(divisors=(1.0,)), 2, 0),
@@ -79,14 +79,14 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum("the notes", "sin 4 = -0.90", "-0.7568", DivisorPairs(divisors=(1.0,)), 4, 0),
     Erratum("the notes", "cos 3 as a blank", "-0.9900", DivisorPairs(divisors=(1.0,)), 3, 1),
     Erratum("the notes", "cos 4 as a blank", "-0.6536", DivisorPairs(divisors=(1.0,)), 4, 1),
-    Erratum('the notes, "bank"', "0.94", "0.8415", Sinusoidal(dim=6), 1, 0),
-    Erratum('the notes, "bank"', "0.04", "0.0464", Sinusoidal(dim=6), 1, 2),
-    Erratum('the notes, "bank"', "0.99", "0.9989", Sinusoidal(dim=6), 1, 3),
-    Erratum('the notes, "bank"', "0.99", "1.0000", Sinusoidal(dim=6), 1, 5),
-    Erratum("the chapter", "0.41", "0.43", Sinusoidal(dim=16, base=100.0), 2, 3),
+    Erratum('the notes, "bank"', "0.94 for PE(1, 0) = sin 1", "0.8415", Sinusoidal(dim=6), 1, 0),
+    Erratum('the notes, "bank"', "0.04 for PE(1, 2)", "0.0464", Sinusoidal(dim=6), 1, 2),
+    Erratum('the notes, "bank"', "0.99 for PE(1, 3)", "0.9989", Sinusoidal(dim=6), 1, 3),
+    Erratum('the notes, "bank"', "0.99 for PE(1, 5)", "1.0000", Sinusoidal(dim=6), 1, 5),
+    Erratum("the chapter", "0.41 for PE(2, 3)", "0.43", Sinusoidal(dim=16, base=100.0), 2, 3),
     Erratum(
         "the chapter",
-        "a sum E+P that goes wrong from dimension 2 on",
+        'a sum E + P of "book" (k = 2) that goes wrong from dimension 2 on',
         "[0.93, -0.27, 1.21, 0.51, 0.33, 1.02, -0.23, 2.06, -0.18, 0.07, 0.63, 1.86, -0.11, 1.73, -0.34, 1.18]",
         Sinusoidal(dim=16, base=100.0),
         2,
@@ -133,7 +133,7 @@ def errata(encoding: Encoding, position: int | float, dimension: int | None = No
 
     Example:
         >>> [entry.printed for entry in errata(Sinusoidal(dim=16, base=100.0), 2, 3)]
-        ['0.41']
+        ['0.41 for PE(2, 3)']
     """
     validation.instance("encoding", encoding, Encoding, "an encoding")
     position = validation.real("position", position, -(2**53), 2**53)

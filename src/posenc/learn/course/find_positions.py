@@ -15,6 +15,7 @@ from posenc.core import text_lines, validation
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect.sinusoid_channels import required_channels
 from posenc.learn.course.errata import ERRATA
+from posenc.learn.course.solved_value import solved_value
 from posenc.phase import Frequencies, cosine_sine
 from posenc.phase.frequencies import EXACT
 
@@ -226,7 +227,27 @@ class FoundPositions(text_lines.Lines):
         ]
         if len(shown) < len(self.fits):
             lines.append("Where positions are counted from 1 (start 1), each k is one less.")
-        return [*lines, _verdict([fit for fit in shown if fit.first is not None]), *self._errata()]
+        return [
+            *lines,
+            _verdict([fit for fit in shown if fit.first is not None]),
+            *self.derivation(),
+            *self._errata(),
+        ]
+
+    def derivation(self, encoding: Sinusoidal | None = None) -> list[str]:
+        """The first printed value solved for its position, step by step.
+
+        Args:
+            encoding: Convention to solve under; that of the paper if it was searched, else the first, if left out.
+
+        Returns:
+            A title and the steps; none for a value that no sine or cosine has.
+        """
+        usual = (fit.encoding for fit in self.fits if fit.encoding == Sinusoidal(self.dim, self.base))
+        chosen = encoding or next(usual, self.fits[0].encoding)
+        fit = self.of(chosen.exponent, chosen.layout, chosen.first, chosen.start)
+        asked = self.printed[0]
+        return solved_value(chosen, asked.dimension, asked.text, first=fit.first, alone=len(self.printed) == 1)
 
     def _from_zero(self) -> list[Fit]:
         """Fits without those that only count the same positions from 1."""

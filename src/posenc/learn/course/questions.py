@@ -8,15 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from posenc.core import validation
 from posenc.core.text_lines import number
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.rotates.rope import RoPE
 from posenc.learn.course.errata import ERRATA
 
 #: How far an answer may be off: two decimals, rounded or cut off. Two such numbers added may be off twice as far.
 TWO_DECIMALS = 0.005
 _PRACTICE = (5120, 1088, 0.488814)
+#: What a grade of words begins its answer with.
+BY_WORDS = "Graded by key words; compare it with this answer:"
 BOOK = (0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0.87, -0.17, 0.73, -0.38, 0.18)
 
 
@@ -28,8 +33,9 @@ class Question:
         name: Name on the command line.
         source: The source that asks.
         asks: The question.
-        kind: Kind of the answer; "words" are for the reader to compare.
+        kind: Kind of the answer; "words" are graded by their ideas.
         answer: The right answer in words.
+        ideas: What an answer in words has to say, each as a name and a pattern; the first that is found suffices.
         numbers: Computes the right numbers.
         tolerance: How far a number may be off.
         note: A number that the source prints otherwise.
@@ -43,6 +49,7 @@ class Question:
     numbers: Callable[[], tuple[float, ...]] | None = None
     tolerance: float = TWO_DECIMALS
     note: str = ""
+    ideas: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,16 +57,26 @@ class Grade:
     """Grade of an answer.
 
     Attributes:
-        right: Whether it is right; None where there is nothing to compare but words.
+        right: Whether it is right.
         lines: Lines for the reader.
     """
 
-    right: bool | None
+    right: bool
     lines: tuple[str, ...]
 
 
 def _row_at(encoding: Sinusoidal | DivisorPairs, position: int) -> tuple[float, ...]:
     return tuple(float(value) for value in encoding.embed([position])[0])
+
+
+def _rotated(position: int, *vector: float) -> tuple[float, ...]:
+    rotation = RoPE(dim=len(vector)).rotation([position], dtype=np.float64)
+    return tuple(float(value) for value in np.asarray(rotation(np.array([vector])))[0])
+
+
+#: Ways to say that a place is unknown, and that an order is; patterns that Python and a browser read alike.
+_PLACE = "(?:position|order|sequence|where|place|first|index)"
+_LACKS = "(?:no|not|without|lacks?|nothing|never|cannot|can't|doesn't|does not|ignores?|blind to|unaware of|missing)"
 
 
 QUESTIONS: tuple[Question, ...] = (
@@ -77,18 +94,63 @@ QUESTIONS: tuple[Question, ...] = (
         "(a, b) becomes (a cos - b sin, a sin + b cos) in every pair, at the angle position · 10000^(-2i/d).",
     ),
     Question(
+        "article-rotated", "the article",
+        "Rotary with d = 4, n = 10000, neighbours paired: rotate (1, 0, 1, 0) to position 3. The four numbers.",
+        "numbers", numbers=lambda: _rotated(3, 1.0, 0.0, 1.0, 0.0),
+    ),
+    Question(
+        "article-angle", "the article",
+        "The same rotary: by how many radians does the second pair turn from position 0 to position 50?",
+        "number", numbers=lambda: (50 * 10_000.0**-0.5,),
+    ),
+    Question(
+        "article-relative", "the article",
+        "q = k = (1, 0), d = 2: the product (R_m q)·(R_n k) for m = 5 and n = 3, and for m = 105 and n = 103.",
+        "numbers", numbers=lambda: (math.cos(2), math.cos(2)), note="Only m - n = 2 counts: both are cos 2.",
+    ),
+    Question(
+        "article-norm", "the article", "The length of (3, 4) after its rotation to position 99.", "number",
+        numbers=lambda: (math.hypot(*_rotated(99, 3.0, 4.0)),), note="A rotation keeps every length.",
+    ),
+    Question(
+        "article-slices", "the article",
+        "The article's matrices count positions from 1: by which positions do its slices 0, 50 and 99 rotate?",
+        "numbers", numbers=lambda: (1.0, 51.0, 100.0), note="The article calls them positions 0, 50 and 99.",
+    ),
+    Question(
         "lesson-1", "the lesson", "Why can self-attention alone not tell the order of words?", "words",
         "It compares every word with every word, and nothing in that says where a word stands. See: "
         'posenc explain "Dog bites man" --versus "Man bites dog"',
+        ideas=(
+            ("that nothing in it says where a word stands", rf"\b{_LACKS}\b.*{_PLACE}|{_PLACE}.*\b{_LACKS}\b"),
+            ("that it sees a set", r"\b(?:sets?|bags?)\b|permut|(?:in|equi)varian|unordered|order-?less"),
+        ),
     ),
     Question(
         "lesson-2", "the lesson", "What do sinusoidal encodings have over learned ones?", "words",
         "They are defined at every position, also beyond the lengths seen in training; whether a model then does well "
         "there is another matter.",
+        ideas=(
+            (
+                "that they are defined at every position, beyond the lengths of training too",
+                r"longer\b|beyond|unseen|not (?:\w+ )?seen|never (?:\w+ )?seen|any (?:length|position)|generali[sz]e|"
+                r"extrapolat|every position|all positions|arbitrary|unlimited|infinite|no (?:maximum|limit)",
+            ),
+            (
+                "that they have no parameters",
+                r"(?:no|without|fewer|zero) (?:\w+ )?(?:parameters?|training|weights)|deterministic|parameter-free",
+            ),
+        ),
     ),
     Question(
         "lesson-check", "the lesson", "Are positional encodings learned or fixed?", "words",
         "There are both: sinusoidal ones are fixed, those of BERT and GPT-2 are learned.",
+        ideas=(
+            (
+                "that there are both",
+                r"\bboth\b|\beither\b|\bdepends\b|(?:learn|train).*\b(?:fixed|sinus)|\b(?:fixed|sinus).*(?:learn|train)",
+            ),
+        ),
     ),
     Question(
         "notes-cosines", "the notes", "The two cosines that are left blank: cos 3 and cos 4.", "numbers",
@@ -147,7 +209,7 @@ def grade(asked: Question, answer: str) -> Grade:
         True
     """
     if asked.kind == "words":
-        return Grade(None, ("Compare for yourself:", asked.answer))
+        return _graded_words(asked, answer)
     if asked.kind == "function":
         raise ValueError(
             f"answer must be FILE.py:NAME for {asked.name}; got {answer!r}. Write the function and name it."
@@ -168,6 +230,15 @@ def grade(asked: Question, answer: str) -> Grade:
     ]
     note = (asked.note,) if asked.note else ()
     return Grade(not wrong, ("Right.", *note) if not wrong else (*wrong, *note))
+
+
+def _graded_words(asked: Question, answer: str) -> Grade:
+    """Grade of an answer in words, by the first idea that its key words express."""
+    said = next((name for name, pattern in asked.ideas if re.search(pattern, answer, re.IGNORECASE)), None)
+    if said is not None:
+        return Grade(True, (f"Right: it says {said}.", f"{BY_WORDS} {asked.answer}"))
+    wanted = ", or ".join(name for name, _ in asked.ideas)
+    return Grade(False, (f"Not yet: it does not say {wanted}.", f"{BY_WORDS} {asked.answer}"))
 
 
 def _read_numbers(answer: str) -> tuple[float, ...]:

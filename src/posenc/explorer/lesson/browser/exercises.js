@@ -6,11 +6,8 @@ import { element, fill, shown } from "../../browser/dom.js";
 export function exercises(view, { exercises: questions }) {
   const done = new Set();
   const score = element("p", { class: "score", role: "status" });
-  const graded = questions.filter(({ kind }) => kind !== "words");
-  const open = questions.length - graded.length;
   const told = () => {
-    score.textContent =
-      `${done.size} of ${graded.length} graded questions solved; ` + `${open} more have an answer to compare with.`;
+    score.textContent = `${done.size} of ${questions.length} questions solved.`;
   };
   const solved = (name) => {
     done.add(name);
@@ -31,14 +28,6 @@ export function exercises(view, { exercises: questions }) {
 function question(one, solved) {
   const verdict = element("div", { class: "grade", role: "status" });
   const asks = element("p", {}, one.asks, element("span", { class: "hint" }, ` ${one.source}`));
-  if (one.kind === "words")
-    return element(
-      "li",
-      {},
-      asks,
-      button("Compare with an answer", () => fill(verdict, element("p", {}, one.answer))),
-      verdict,
-    );
   let answer = "";
   const check = () => {
     const { right, lines } = graded(one, answer);
@@ -49,14 +38,8 @@ function question(one, solved) {
     verdict.dataset.state = right ? "right" : "wrong";
     if (right) solved(one.name);
   };
-  const count =
-    one.kind === "position"
-      ? "one position"
-      : one.numbers.length === 1
-        ? "one number"
-        : `${one.numbers.length} numbers with spaces between`;
   const field = textField({
-    label: `Your answer: ${count}`,
+    label: `Your answer: ${wanted(one)}`,
     wait: 0,
     onInput: (text) => {
       answer = text;
@@ -66,8 +49,16 @@ function question(one, solved) {
   return element("li", {}, asks, field, button("Check", check, { "aria-label": `Check ${one.name}` }), verdict);
 }
 
+/** What kind of answer a question asks for. */
+function wanted({ kind, numbers }) {
+  if (kind === "words") return "in your own words";
+  if (kind === "position") return "one position";
+  return numbers.length === 1 ? "one number" : `${numbers.length} numbers with spaces between`;
+}
+
 /** The same rules as posenc.learn.course.questions.grade. */
 export function graded(one, text) {
+  if (one.kind === "words") return words(one, text);
   const given = text
     .replaceAll("−", "-")
     .split(/[\s,;[\]()]+/)
@@ -84,6 +75,14 @@ export function graded(one, text) {
       : [`Number ${index + 1}: you wrote ${shown(given[index])}, ${shown(right)} is right.`],
   );
   return { right: !wrong.length, lines: [...(wrong.length ? wrong : ["Right."]), ...(one.note ? [one.note] : [])] };
+}
+
+function words({ ideas, answer }, text) {
+  const said = ideas.find(({ pattern }) => new RegExp(pattern, "i").test(text));
+  const verdict = said
+    ? `Right: it says ${said.name}.`
+    : `Not yet: it does not say ${ideas.map(({ name }) => name).join(", or ")}.`;
+  return { right: Boolean(said), lines: [verdict, `Graded by key words; compare it with this answer: ${answer}`] };
 }
 
 function position(one, given) {
