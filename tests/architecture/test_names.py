@@ -23,9 +23,9 @@ INTERFACES = {
         "sharded_attention",
     },
     "cosines and sines: posenc.torch makes them, posenc.plot draws what they do": {"rotation"},
-    "what posenc.inspect measures and posenc.plot draws": {
+    "what posenc.inspect or posenc.learn measures and posenc.plot draws": {
         "attention_map", "derivative", "dials", "input_sum", "look_back", "number_waves", "score_by_distance",
-        "shift_matrix", "similarity",
+        "score_terms", "shift_matrix", "similarity",
     },
 }  # fmt: skip
 

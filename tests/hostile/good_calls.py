@@ -92,7 +92,8 @@ derivation(Sinusoidal(dim=4)); dials(Sinusoidal(dim=4)); differences(Sinusoidal(
 dimensions(Sinusoidal(dim=4), (0, 1), 4); image(wavelengths(Sinusoidal(dim=4)), "png", dpi=20)
 input_sum(Sinusoidal(dim=4)); look_back(Sinusoidal(dim=4), 1, 4); number_waves(Sinusoidal(dim=4)); pairing(RoPE(dim=4))
 layers(from_config(llama)); rotated(RoPE(dim=4)); rotation(RoPE(dim=4)); rotation_matrix(RoPE(dim=4))
-score_by_distance(RoPE(dim=4), 4); shift_matrix(Sinusoidal(dim=4)); similarity(Sinusoidal(dim=4), 4)
+score_by_distance(RoPE(dim=4), 4); score_terms(Sinusoidal(dim=4)); shift_matrix(Sinusoidal(dim=4))
+similarity(Sinusoidal(dim=4), 4)
 waves(Sinusoidal(dim=4), None, 4); word_order(Sinusoidal(dim=4)); wavelengths(Sinusoidal(dim=4))
 """
 #: Every encoding made anew, and its parameters drawn.

@@ -1,9 +1,13 @@
 """Row 9: added to the token embedding, gradients, and the four terms of the score."""
 
+import json
+import math
+
 import numpy as np
 import pytest
 import torch
 
+from posenc.cli import main
 from posenc.compose import Concatenated
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -105,3 +109,21 @@ def test_the_position_term_alone_depends_on_distance_only_when_nothing_projects_
     matrix = np.random.default_rng(2).standard_normal((8, 8))
     mixed = score_terms(nothing, nothing, positions @ matrix, positions).position_position
     assert np.ptp(np.diagonal(mixed, 1)) > 0.1
+
+
+def test_the_four_terms_of_vectors_of_ones_own_on_the_command_line(capsys):
+    vectors = ["--query-vector", "1", "0", "2", "1", "--key-vector", "0.5", "1", "-1", "2"]
+    asked = ["explain", "Sinusoidal(dim=4)", "--position", "7", "--key", "3", *vectors]
+    assert main(asked) == 0
+    shown = capsys.readouterr().out
+    assert "content · content    x·x'/√4 = (1·0.5 + 0·1 + 2·(-1) + 1·2)/2 = 0.25" in shown
+    assert main([*asked, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    p, other = (np.array([math.sin(k), math.cos(k), math.sin(k / 100), math.cos(k / 100)]) for k in (7, 3))
+    total = (np.array([1, 0, 2, 1]) + p) @ (np.array([0.5, 1, -1, 2]) + other) / 2
+    assert facts["total"] == pytest.approx(total, abs=1e-12)
+    terms = ("content_content", "content_position", "position_content", "position_position")
+    assert sum(facts[name] for name in terms) == pytest.approx(total, abs=1e-12)
+    assert facts["position_position"] == pytest.approx(p @ other / 2, abs=1e-12)
+    assert main([*asked[:-1]]) == 2
+    assert "key_vector must be 4 finite numbers; got shape (3,)" in capsys.readouterr().err

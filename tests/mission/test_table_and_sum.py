@@ -47,6 +47,16 @@ def test_the_sum_of_the_chapter():
     assert shown.lines()[1] == "classify, position 0"
 
 
+def test_the_vector_of_one_word_is_given_and_the_others_are_drawn():
+    shown, drawn = (input_sum("classify the book", CHAPTER, embeddings=given) for given in ({"book": BOOK}, None))
+    np.testing.assert_array_equal(shown.embeddings[2], BOOK)
+    np.testing.assert_array_equal(shown.embeddings[:2], drawn.embeddings[:2])
+    with pytest.raises(ValueError, match="embeddings must name words of the sentence; got 'pen'"):
+        input_sum("classify the book", CHAPTER, embeddings={"pen": BOOK})
+    with pytest.raises(ValueError, match=r"embeddings must have 16 numbers for a word; got shape \(2,\) for 'book'"):
+        input_sum("classify the book", CHAPTER, embeddings={"book": [0, 1]})
+
+
 def test_the_picture_of_the_sum_shows_every_number():
     shown = input_sum("classify the book", CHAPTER)
     axes = plot.input_sum(shown)

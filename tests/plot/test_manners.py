@@ -44,6 +44,8 @@ PICTURES = {
     "attention_map": (plot.attention_map, (R,), 2, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
     "look_back": (plot.look_back, (S,), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
     "input_sum": (plot.input_sum, (Sinusoidal(dim=8),), 3, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
+    "score_terms": (plot.score_terms, (Sinusoidal(dim=8),), 5, {"alpha": 0.5},
+        lambda a: a.images[0].get_alpha() == 0.5),
     "shift_matrix": (plot.shift_matrix, (Sinusoidal(dim=8),), 1, {"alpha": 0.5},
         lambda a: a.images[0].get_alpha() == 0.5),
     "derivation": (plot.derivation, (S,), 1, {"color": "green"}, lambda a: a.texts[0].get_color() == "green"),

@@ -34,6 +34,7 @@ class ExplainVerb(Verb):
     Some examples:
       posenc explain "RoPE(dim=8)" --position 3
       posenc explain "RoPE(dim=4)" --position 7 --key 3 --query-vector 1 0 2 1 --key-vector 0.5 1 -1 2
+      posenc explain "Sinusoidal(dim=4)" --position 7 --key 3 --query-vector 1 0 2 1 --key-vector 0.5 1 -1 2
       posenc explain "Sinusoidal(dim=16, base=100)" --position 2 --dims 0 3
       posenc explain "Sinusoidal(dim=16, base=100)" --position 0 1 2
       posenc explain "ALiBi(heads=8)" --position 5 --key 3
@@ -61,10 +62,11 @@ class ExplainVerb(Verb):
     """The position of the key, for encodings that act on logits and for --key-vector; 0 on every axis if left out."""
 
     query_vector: tuple[float, ...] = ()
-    """A query to rotate: with --key-vector, the product of both at their positions, derived step by step."""
+    """A query: with --key-vector, the product of both at their positions, derived step by step where the encoding
+    rotates, or split into its four terms where it adds."""
 
     key_vector: tuple[float, ...] = ()
-    """A key to rotate, with as many numbers as --query-vector."""
+    """A key, with as many numbers as --query-vector."""
 
     dims: tuple[int, ...] = ()
     """The dimensions (or heads) to work out; the first 16 if left out."""

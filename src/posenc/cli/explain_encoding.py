@@ -12,11 +12,15 @@ from posenc.core.text_lines import short
 from posenc.inspect import Spectrum, position_table, product_derivation, spectrum
 from posenc.inspect.encoding_facts import drawn_params, width_of
 from posenc.learn import Worked, errata, worked
+from posenc.learn.worked_examples.added_score import added_score
 
 #: Dimensions, and pairs of the spectrum, that are shown when none are chosen.
 MOST = 16
 #: Twice the widest of a released model: every pair's frequency is made exactly, which takes a while.
 WIDEST = 1 << 15
+
+#: The terms of a score, as they are named in facts.
+SCORE_TERMS = ("content_content", "content_position", "position_content", "position_position")
 
 Position = tuple[int | float, ...]
 
@@ -59,18 +63,24 @@ def explain_product(
     query_vector: tuple[float, ...],
     key_vector: tuple[float, ...],
 ) -> Answer:
-    """Derive the product of a query and a key that are rotated by their positions; 3 and 0 where they are ()."""
+    """Derive the product of a query and a key at their positions, 3 and 0 where they are (): rotated or added to."""
     for name, vector in (("query_vector", query_vector), ("key_vector", key_vector)):
         if not vector:
             raise ValueError(f"{name} must come with the other vector; got one vector alone. Give both.")
-    if not isinstance(encoding, RotaryEncoding):
+    if not isinstance(encoding, RotaryEncoding | AdditiveEncoding):
         raise ValueError(
-            f"query_vector must come with an encoding that rotates; got {short(encoding)}. Leave it out, or use RoPE."
+            f"query_vector must come with an encoding that rotates or adds; got {short(encoding)}. Leave it out."
         )
     for name, numbers in (("position", position), ("key", key)):
         if len(numbers) > 1:
             raise ValueError(f"{name} must be one number for a product; got {len(numbers)}. Give one.")
     m, n = (position or (3,))[0], (key or (0,))[0]
+    if isinstance(encoding, AdditiveEncoding):
+        score = added_score(encoding, query_vector, key_vector, position=m, key=n)
+        facts = attributes(score, "encoding", "position", "key", "vectors") | {
+            name: float(getattr(score.terms, name).item()) for name in (*SCORE_TERMS, "total")
+        }
+        return Answer(lambda: facts, lambda: headed(score.lines()))
     found = product_derivation(encoding, list(query_vector), list(key_vector), position=m, key=n)
     names = ("encoding", "position", "key", "rotated_query", "rotated_key", "product", "shares", "steps")
     return Answer(lambda: attributes(found, *names), lambda: headed(found.lines()))

@@ -66,7 +66,10 @@ def of_findings(text: str) -> Any:
 
 FORMATS = (".png", ".svg", ".pdf")
 #: What pictures are asked for besides their file, which each takes or refuses.
-OPTIONS = ("positions", "position", "at", "pair", "offset", "sentence", "other", "causal", "steps", "after", "dims")
+OPTIONS = (
+    "positions", "position", "at", "pair", "offset", "sentence", "embedding", "other", "causal", "steps", "after",
+    "dims",
+)  # fmt: skip
 
 
 class PictureEntry(NamedTuple):
@@ -110,7 +113,8 @@ PICTURES: Mapping[str, PictureEntry] = {
     "bias_by_distance": PictureEntry({}),
     "heads": PictureEntry({"positions": "length"}),
     "scalings": PictureEntry({"positions": "target"}, learns=False),
-    "input_sum": PictureEntry({"sentence": "sentence"}),
+    "input_sum": PictureEntry({"sentence": "sentence", "embedding": "embeddings"}),
+    "score_terms": PictureEntry({"sentence": "sentence", "embedding": "embeddings"}),
     "attention_map": PictureEntry({"sentence": "sentence", "causal": "causal"}, subject=of_encoding_or_none),
     "trained_attention": PictureEntry(
         {"sentence": "sentence", "steps": "steps", "seed": "seed"},
@@ -142,10 +146,10 @@ class PlotVerb(Verb):
     """Draw a picture into a PNG, SVG or PDF file; the ending of --output decides which.
 
     Pictures of an encoding: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials,
-    number_waves, input_sum, shift_matrix, derivation, derivative, look_back (encodings that add); heatmap, dimensions,
-    rotation, rotated, rotation_matrix, differences, pairing, waves, wavelengths, dials, number_waves, scalings (that
-    rotate); bias, bias_by_distance, heads (that bias); score_by_distance, attention_map, word_order (most; the last two
-    also without an encoding).
+    number_waves, input_sum, score_terms, shift_matrix, derivation, derivative, look_back (encodings that add); heatmap,
+    dimensions, rotation, rotated, rotation_matrix, differences, pairing, waves, wavelengths, dials, number_waves,
+    scalings (that rotate); bias, bias_by_distance, heads (that bias); score_by_distance, attention_map, word_order
+    (most; the last two also without an encoding).
 
     Of one layer that this command trains: trained_attention (RoPE(dim=16), ALiBi(heads=2), Sinusoidal(dim=32) or no
     encoding).
@@ -160,6 +164,8 @@ class PlotVerb(Verb):
       posenc plot "RoPE(dim=8)" --picture rotation --pair 1 --at 0 10 20 --output rotation.svg
       posenc plot "Sinusoidal(dim=8)" --picture dials --position 150 --output dials.png
       posenc plot "Sinusoidal(dim=16, base=100)" --picture input_sum --sentence "classify the book" --output sum.svg
+      posenc plot "Sinusoidal(dim=4)" --picture input_sum --embedding "dog=1 0 0.5 -1" --output dog.svg
+      posenc plot "Sinusoidal(dim=8)" --picture score_terms --sentence "Dog bites man" --output terms.svg
       posenc plot "RoPE(dim=8)" --picture attention_map --sentence "Dog bites man" --output map.svg
       posenc plot "RoPE(dim=16)" --picture trained_attention --steps 20 --output trained.svg
       posenc plot "RoPE(dim=8)" --picture word_order --sentence "Ann met Bob" --other "Bob met Ann" --output order.svg
@@ -202,7 +208,11 @@ class PlotVerb(Verb):
     """How many positions a shift moves, or a head looks back; 1, or 3 of look_back, if left out."""
 
     sentence: Annotated[str | None, tyro.conf.arg(metavar="SENTENCE")] = None
-    """The words of input_sum, attention_map, trained_attention and word_order; "Dog bites man" if left out."""
+    """The words of input_sum, score_terms, attention_map, trained_attention and word_order; "Dog bites man" if left
+    out."""
+
+    embedding: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="WORD=NUMBERS")] = ()
+    """The vector of a word of input_sum or score_terms, such as "dog=1 0 0.5 -1"; drawn for words without one."""
 
     other: Annotated[str | None, tyro.conf.arg(metavar="SENTENCE")] = None
     """The same words in another order, for word_order; "Man bites dog" if left out."""
@@ -291,6 +301,8 @@ class PlotVerb(Verb):
         chosen = {option: getattr(self, option) for option in picture.options}
         options = {option: value if _given(value) else usual.get(option) for option, value in chosen.items()}
         given = {picture.options[option]: value for option, value in options.items() if value is not None}
+        if "embeddings" in given:
+            given["embeddings"] = _vectors(self.embedding)
         if picture.learns and isinstance(subject, Encoding):
             given["params"] = subject.init(np.random.default_rng(self.seed or 0)) if subject.shapes else None
         if name == "binary" and self.positions:
@@ -301,6 +313,23 @@ class PlotVerb(Verb):
 def _given(value: Any) -> bool:
     """Whether an option was given, and not left at its default."""
     return value is not None and value is not False and value != ()
+
+
+def _vectors(texts: tuple[str, ...]) -> dict[str, list[float]]:
+    """Vectors by the word, from "dog=1 0 0.5 -1"."""
+    vectors: dict[str, list[float]] = {}
+    for text in texts:
+        word, _, listed = text.partition("=")
+        try:
+            numbers = [float(part) for part in listed.replace(",", " ").split()]
+        except ValueError:
+            numbers = []
+        if not word.strip() or not numbers or not np.isfinite(numbers).all():
+            raise ValueError(f'embedding must be WORD=NUMBERS; got {text!r:.100}. Write "dog=1 0 0.5 -1", say.')
+        if word.strip() in vectors:
+            raise ValueError(f"embedding must name a word once; got {word.strip()!r:.60} twice. Leave one out.")
+        vectors[word.strip()] = numbers
+    return vectors
 
 
 def _usual_dims(subject: Any) -> tuple[int, ...]:

@@ -181,34 +181,38 @@ def dials(encoding: Encoding, position: int) -> Dials:
     return Dials(encoding, position, revolutions, np.round(shifted / lengths - revolutions).astype(np.int64), lengths)
 
 
-#: Points of a curve in its window, and whole periods that the window shows.
-POINTS, PERIODS = 193, 3
+#: Positions of the axis that all waves share: from 0 to the number, but at least and at most so many before it.
+SHORTEST, LONGEST = 16, 512
+#: Places of a sinusoid for each position of the axis.
+FINE = 8
 
 
 @dataclass(frozen=True, eq=False)
 class NumberWaves(text_lines.Lines):
-    """Digits of a number and pairs of its encoding, each with a stretch of its wave that ends at the number.
+    """Digits of a number and pairs of its encoding, with the waves that they lie on, all over one axis of positions.
 
-    A window holds three periods of its own wave, so that every wave can be seen, whatever the number.
+    The axis begins at 0, or 512 positions before a larger number, and ends at the number, or at 16 for a smaller one.
 
     Attributes:
         number: The number.
         encoding: The encoding.
         digits: Bits of the number, 0 and 1, the last digit first, (bits,).
         periods: Periods 2, 4, 8, ... of the square waves, (bits,).
-        bit_windows: First and last position of each window of a bit, (bits, 2).
+        numbers: Whole positions of the axis, (positions,).
+        bits: Bits of each of them, (bits, positions).
         dials: Pairs of the encoding at the number.
-        pair_windows: First and last position of each window of a pair, (pairs, 2).
-        sines: Sine of each pair at evenly spaced places of its window, the number last, (pairs, 193).
+        places: Places of the axis where sines are given, (places,).
+        sines: Sine of each pair there, (pairs, places).
     """
 
     number: int
     encoding: Encoding
     digits: np.ndarray
     periods: np.ndarray
-    bit_windows: np.ndarray
+    numbers: np.ndarray
+    bits: np.ndarray
     dials: Dials
-    pair_windows: np.ndarray
+    places: np.ndarray
     sines: np.ndarray
 
     def lines(self) -> list[str]:
@@ -249,18 +253,19 @@ def number_waves(number: int, encoding: Encoding | None = None) -> NumberWaves:
     bits = max(1, number.bit_length())
     periods = np.array([2 << index for index in range(bits)], dtype=np.int64)
     hands = dials(encoding, number)
-    back = np.linspace(-PERIODS, 0.0, POINTS)
-    # A window reaches back from the number by whole periods, so its angles are the number's own less whole revolutions.
-    sines = np.sin(2 * math.pi * (hands.revolutions[:, None] + back))
-    ends = np.full(bits, number, dtype=np.float64)
-    spans = PERIODS * hands.wavelengths
+    first, last = max(0, number - LONGEST), max(number, SHORTEST)
+    numbers = np.arange(first, last + 1)
+    back = np.arange((first - number) * FINE, (last - number) * FINE + 1) / FINE
+    # Angles are the number's own, less those of the steps back to a place: small numbers, whatever the number is.
+    sines = np.sin(2 * math.pi * (hands.revolutions[:, None] + back / hands.wavelengths[:, None]))
     return NumberWaves(
         number,
         encoding,
         np.array([number >> index & 1 for index in range(bits)]),
         periods,
-        np.stack([ends - PERIODS * periods, ends], 1),
+        numbers,
+        numbers >> np.arange(bits)[:, None] & 1,
         hands,
-        np.stack([number - spans, np.full(len(spans), float(number))], 1),
+        number + back,
         sines,
     )

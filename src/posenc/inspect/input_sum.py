@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,7 +106,8 @@ def input_sum(
     Args:
         sentence: Words between spaces.
         encoding: An encoding that adds, with one axis.
-        embeddings: (words, dim); drawn from the seed and the letters of each word if left out, as in `order_blindness`.
+        embeddings: (words, dim), or a vector (dim,) for some words by the word. Words without one have theirs drawn
+            from the seed and the letters of the word, as in `order_blindness`.
         seed: Seed of the embeddings.
         params: Learned parameters; drawn with seed 0 if left out.
 
@@ -126,8 +128,8 @@ def input_sum(
     """
     words, seed = checked_words("sentence", sentence), validation.integer("seed", seed, 0, (1 << 63) - 1)
     table = position_table(encoding, np.arange(len(words)), params=params)
-    if embeddings is None:
-        embeddings = np.stack([embedding(word, encoding.width, seed) for word in words])
+    if embeddings is None or isinstance(embeddings, Mapping):
+        embeddings = _by_word(words, encoding.width, seed, embeddings or {})
     values = np.asarray(arrays.numbers_on_host("embeddings", embeddings), dtype=np.float64)
     if values.shape != table.rows.shape or not np.isfinite(values).all():
         raise ValueError(
@@ -135,3 +137,22 @@ def input_sum(
             f"{values.shape}. Give one vector for each word."
         )
     return InputSum(tuple(words), encoding, values, table.rows, values + table.rows)
+
+
+def _by_word(words: list[str], width: int, seed: int, given: Mapping[str, Any]) -> np.ndarray:
+    """A row for each word: the given one, else drawn."""
+    for word in given:
+        if word.lower() not in words:
+            raise ValueError(
+                f"embeddings must name words of the sentence; got {word!r:.60}. They are {', '.join(words)}."
+            )
+    rows = {
+        word: np.asarray(arrays.numbers_on_host("embeddings", row), dtype=np.float64) for word, row in given.items()
+    }
+    for word, row in rows.items():
+        if row.shape != (width,):
+            raise ValueError(
+                f"embeddings must have {width} numbers for a word; got shape {row.shape} for {word!r:.60}. Give one "
+                "for each dimension."
+            )
+    return np.stack([rows[word] if word in rows else embedding(word, width, seed) for word in words])

@@ -12,6 +12,7 @@ from .by_distance import score_by_distance as score_by_distance
 from .cells import derivation as derivation
 from .cells import input_sum as input_sum
 from .cells import rotation_matrix as rotation_matrix
+from .cells import score_terms as score_terms
 from .cells import shift_matrix as shift_matrix
 from .export import ImageFile as ImageFile
 from .export import image as image

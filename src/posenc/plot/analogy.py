@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Encoding
+from posenc.core.text_lines import decimals
 from posenc.inspect import BinaryCounting, Dials, NumberWaves, binary_counting
 from posenc.inspect import dials as dials_of
 from posenc.inspect import number_waves as number_waves_of
@@ -113,16 +114,12 @@ def binary(
     return axes
 
 
-#: Places of a square wave in its window.
-STEPS = 769
-
-
 def number_waves(
     encoding: Encoding | NumberWaves, position: int = 150, *, ax: Any = None, **keywords: Any
 ) -> np.ndarray:
-    """Draw the digits of a number under square waves, then its pairs under sinusoids.
+    """Draw the digits of a number under square waves, then its pairs under sinusoids, all over one axis of positions.
 
-    Every wave is drawn over its own last three periods, and ends at the number, marked by a dot.
+    The axis goes from 0 to the number, or over the last 512 positions before a larger one. A dot marks the number.
 
     Args:
         encoding: An encoding with frequencies, or the result of `posenc.inspect.number_waves`.
@@ -142,32 +139,33 @@ def number_waves(
         encoding = number_waves_of(validation.integer("position", position, 0, 2**53), encoding)
     shown = encoding
     bits, pairs = len(shown.digits), len(shown.sines)
-    axes = canvas.several(ax, bits + pairs, 1, (5.6, 0.42 * (bits + pairs) + 0.8))
-    back = np.linspace(-3.0, 0.0, STEPS)
+    axes = canvas.several(ax, bits + pairs, 1, (6.4, 0.4 * (bits + pairs) + 0.9), sharex=ax is None)
+    square = {"color": canvas.COLOURS[0], "drawstyle": "steps-post", **keywords}
     for index, panel in enumerate(axes[:bits]):
-        # The digit holds for half a period; the number stands at this share of its period.
-        share = shown.number % int(shown.periods[index]) / int(shown.periods[index])
-        wave = ((share + back) % 1 >= 0.5).astype(float)
-        _wave(panel, back, wave, float(shown.digits[index]), canvas.COLOURS[0], keywords)
+        _wave(panel, shown.numbers, shown.bits[index], (shown.number, shown.digits[index]), square)
         _labels(panel, f"bit {index}: {shown.digits[index]}", f"period {int(shown.periods[index]):,}")
     for pair, panel in enumerate(axes[bits:]):
-        places = np.linspace(-3.0, 0.0, shown.sines.shape[1])
-        _wave(panel, places, shown.sines[pair], float(shown.sines[pair, -1]), canvas.COLOURS[1], keywords)
+        value = float(shown.dials.y[pair])
+        _wave(panel, shown.places, shown.sines[pair], (shown.number, value), {"color": canvas.COLOURS[1], **keywords})
         period = canvas.position_count(shown.dials.wavelengths[pair])
-        _labels(panel, f"pair {pair}: {shown.sines[pair, -1]:.3f}", f"period {period}")
-    title = f"{shown.number} = {shown.number:b} in binary, and its encoding"
-    axes[0].figure.suptitle(title, fontsize="medium")
-    if ax is None:
-        told = f"Each wave over its own last three periods; the dot is {shown.number}"
-        axes[0].figure.supxlabel(told, fontsize="small")
+        _labels(panel, f"pair {pair}: {decimals(value, 3)}".replace("-", "−"), f"period {period}")
+    axes[-1].spines["bottom"].set_visible(True)
+    axes[-1].tick_params(bottom=True, labelbottom=True)
+    axes[-1].xaxis.set_major_locator(MaxNLocator(7, integer=True))
+    axes[-1].ticklabel_format(style="plain", useOffset=False)
+    axes[-1].set_xlabel(f"number; the dots are at {shown.number}")
+    axes[0].figure.suptitle(f"{shown.number} = {shown.number:b} in binary, and its encoding", fontsize="medium")
     return axes
 
 
-def _wave(ax: Axes, x: np.ndarray, y: np.ndarray, end: float, colour: str, keywords: dict[str, Any]) -> None:
-    ax.plot(x, y, **{"color": colour, "linewidth": 1.2, **keywords})
-    ax.plot([0.0], [end], marker="o", markersize=5, color="black")
-    ax.set(xlim=(-3.05, 0.1))
-    ax.set_axis_off()
+def _wave(ax: Axes, x: np.ndarray, y: np.ndarray, end: tuple[int, float], look: dict[str, Any]) -> None:
+    """A wave with a dot at the number, without a frame."""
+    ax.plot(x, y, **{"linewidth": 1.1, **look})
+    ax.plot([end[0]], [end[1]], marker="o", markersize=5, color="black", clip_on=False)
+    ax.set_xlim(x[0], x[-1])
+    ax.set_ylim(-0.2 if y.dtype.kind == "i" else -1.25, 1.25)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
 
 
 def _labels(ax: Axes, left: str, right: str) -> None:

@@ -16,6 +16,7 @@ from posenc.inspect import input_sum as input_sum_of
 from posenc.inspect import shift_matrix as shift_matrix_of
 from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.shift_matrix import shift_derivation
+from posenc.learn import score_terms as terms_of
 from posenc.plot import canvas
 
 #: More columns than this leave no room for numbers.
@@ -28,6 +29,7 @@ def input_sum(
     encoding: AdditiveEncoding | InputSum,
     sentence: str = "Dog bites man",
     *,
+    embeddings: Any = None,
     params: Params | None = None,
     ax: Any = None,
     **keywords: Any,
@@ -37,6 +39,7 @@ def input_sum(
     Args:
         encoding: An encoding that adds, or the result of `posenc.inspect.input_sum`.
         sentence: Words between spaces.
+        embeddings: (words, dim), or a vector for some words by the word; drawn if left out.
         params: Learned parameters; drawn with seed 0, and called untrained, if left out.
         ax: Three Axes; a new figure if left out.
         keywords: Options of `Axes.imshow`.
@@ -48,7 +51,11 @@ def input_sum(
         TypeError: `encoding` does not add.
         ValueError: An argument breaks its rule; the message names it.
     """
-    shown = encoding if isinstance(encoding, InputSum) else input_sum_of(sentence, encoding, params=params)
+    shown = (
+        encoding
+        if isinstance(encoding, InputSum)
+        else input_sum_of(sentence, encoding, embeddings=embeddings, params=params)
+    )
     parts = {"embedding E": shown.embeddings, "encoding P": shown.positional, "input X = E + P": shown.total}
     count, width = shown.total.shape
     size = (min(12.0, max(4.0, 0.42 * width + 1.2)), 3 * (0.32 * count + 0.75))
@@ -62,6 +69,64 @@ def input_sum(
     if ax is None:
         known = {} if shown is encoding else params  # a sum that was handed in may hold a trained encoding
         axes[0].figure.suptitle(canvas.name(shown.encoding, params=known), fontsize="medium")
+    return axes
+
+
+#: What the panels of `score_terms` are called.
+TERMS = ("content · content", "content · position", "position · content", "position · position", "their sum")
+
+
+def score_terms(
+    encoding: AdditiveEncoding | InputSum,
+    sentence: str = "Dog bites man",
+    *,
+    embeddings: Any = None,
+    params: Params | None = None,
+    ax: Any = None,
+    **keywords: Any,
+) -> np.ndarray:
+    """Draw the scores of every two words as their four terms and the sum of these, with one scale of colours.
+
+    Words are queries and keys themselves, x = E + P without matrices: (E + P)·(E' + P')/√d, multiplied out.
+
+    Args:
+        encoding: An encoding that adds, or the result of `posenc.inspect.input_sum`.
+        sentence: Words between spaces.
+        embeddings: (words, dim), or a vector for some words by the word; drawn if left out.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: Five Axes; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        An array of five Axes.
+
+    Raises:
+        TypeError: `encoding` does not add.
+        ValueError: An argument breaks its rule; the message names it.
+    """
+    shown = (
+        encoding
+        if isinstance(encoding, InputSum)
+        else input_sum_of(sentence, encoding, embeddings=embeddings, params=params)
+    )
+    content, position = shown.embeddings, shown.positional
+    terms = terms_of(content, content, position, position)
+    parts = (
+        terms.content_content, terms.content_position, terms.position_content, terms.position_position, terms.total,
+    )  # fmt: skip
+    side = max(1.7, 0.5 * len(shown.words) + 0.5)
+    axes = canvas.several(ax, 1, 5, (5 * side + 0.6, side + 0.9), sharey=True)
+    shades = canvas.centred(np.stack(parts))
+    names = [canvas.literal(word) for word in shown.words]
+    for panel, name, values in zip(axes, TERMS, parts, strict=True):
+        _cells(panel, values, {**shades, "aspect": "equal", **keywords})
+        panel.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize="small")
+        panel.set_yticks(range(len(names)), names, fontsize="small")
+        canvas.finish(panel, name, "key", "query" if panel is axes[0] else "")
+        panel.title.set_fontsize("small")
+    if ax is None:
+        known = {} if shown is encoding else params
+        axes[0].figure.suptitle(f"{canvas.name(shown.encoding, params=known)}: scores q·k/√d", fontsize="medium")
     return axes
 
 
