@@ -52,6 +52,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "attention_memory": "default",
     "attention_peers": "default",
     "attention_models": "hot",
+    "attention_model_lengths": "hot",
     "catalog": "hot",
     "calls": "hot",
     "jax_programs": "default",

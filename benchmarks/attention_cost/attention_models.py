@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 import transformers
+from attention_cost.attention_model_lengths import OURS, STOCK
 from measuring.measure import Variant, compared, floor
 
 from posenc.transformers import accelerate
 
-STOCK, OURS = "stock", "posenc, accelerate"
 TOKENS = 1024
 
 

@@ -8,6 +8,7 @@ for rotations in place.
 from __future__ import annotations
 
 from attention_cost.attention_goals import ATTENTION, ATTENTION_REASONS
+from attention_cost.attention_model_lengths import MODEL_LENGTHS
 from jax_cost.jax_goals import JAX
 from measuring.goal import Goal
 from measuring.ours import CLONE, COPY, IN_PLACE, MADE, MULTIPLY, NEW
@@ -214,6 +215,7 @@ REST: tuple[Goal, ...] = (
     *JAX,
     *SCALE,
     *ATTENTION,
+    *MODEL_LENGTHS,
     *ABSENT,
 )
 

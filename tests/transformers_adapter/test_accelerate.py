@@ -143,6 +143,7 @@ def test_positions_inside_attention_give_the_same_and_the_same_gradients(kind: s
     one, calls, results = in_small(kind), [], []
     attend = accelerated_attention.attention
     monkeypatch.setattr(accelerated_attention, "attention", lambda *a, **b: calls.append(b) or attend(*a, **b))
+    of_any_length(monkeypatch)
     accelerated = accelerate(one)
     calls.clear()
     for ours in (True, False):
@@ -152,17 +153,65 @@ def test_positions_inside_attention_give_the_same_and_the_same_gradients(kind: s
         found[0].square().mean().backward()
         results.append((found, [p.grad for p in one.parameters() if p.grad is not None]))
         if ours:
-            assert len(calls) == 2 * len(accelerated.changed), "each layer attends by ours"
-            assert {call["mask"] is None for call in calls[: len(calls) // 2]} == {True}, "no mask where none is needed"
+            assert len(calls) >= 3 * len(accelerated.changed), "each layer attends by ours, padded rows each by itself"
+            assert {call.get("mask") for call in calls} == {None}, "no mask where none is needed"
             accelerated.undo()
     for mine, theirs in zip(results[0][0] + results[0][1], results[1][0] + results[1][1], strict=True):
         assert (mine - theirs).abs().max() <= 64 * 2**-23 * (1 + theirs.abs().max())
     assert not any("forward" in module.__dict__ for module in one.modules())
 
 
+def of_any_length(monkeypatch: Any) -> None:
+    """Ours takes calls of few tokens too."""
+    for kind in accelerated_attention.FEWEST:
+        monkeypatch.setitem(accelerated_attention.FEWEST, kind, 1)
+
+
+@pytest.mark.parametrize("kind", ["T5", "BLOOM"])
+def test_calls_of_few_tokens_stay_with_the_model(kind: str, monkeypatch: Any) -> None:
+    one, calls = in_small(kind), []
+    attend = accelerated_attention.attention
+    asked, _ = given(kind, 3)
+    stock = one(**asked)[0]
+    with accelerate(one):
+        monkeypatch.setattr(accelerated_attention, "attention", lambda *a, **b: calls.append(b) or attend(*a, **b))
+        assert torch.equal(one(**asked)[0], stock)
+    assert not calls
+
+
+def hidden_by(padding: list[bool], causal: bool) -> torch.Tensor:
+    real = torch.tensor(padding)
+    seen = real.expand(len(real), -1).clone()
+    return seen & torch.ones_like(seen).tril() if causal else seen
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("padding", ["1111", "0111", "1100", "0110", "1000"])
+def test_the_parts_of_a_row_are_its_mask(padding: str, causal: bool) -> None:
+    seen = hidden_by([each == "1" for each in padding], causal)
+    made = torch.zeros_like(seen)
+    parts = accelerated_attention._parts_of_row(seen)
+    assert parts is not None
+    for queries, keys, up_to_own in parts:
+        part = torch.ones_like(seen[queries, keys])
+        made[queries, keys] = part.tril() if up_to_own else part
+    assert torch.equal(made, seen)
+
+
+def test_other_masks_have_no_parts() -> None:
+    window = hidden_by([True] * 5, True).triu(-2)
+    hole = hidden_by([True, False, True, True], False)
+    ahead = hidden_by([True] * 4, False).triu()
+    partly = hidden_by([False, True, True, True], False)
+    partly[0, 2] = False
+    for seen in (window, hole, ahead, partly, torch.zeros(3, 3, dtype=torch.bool)):
+        assert accelerated_attention._parts_of_row(seen) is None
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["T5", "BLOOM", "MPT"])
-def test_they_generate_the_same(kind: str) -> None:
+def test_they_generate_the_same(kind: str, monkeypatch: Any) -> None:
+    of_any_length(monkeypatch)
     one, ids = in_small(kind), IDS[:, :7]
     mask = torch.ones_like(ids)
     mask[1, :2] = 0

@@ -42,7 +42,8 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
     Positions inside attention (T5, mT5, DeBERTa v2 and v3, BLOOM, MPT): every layer attends by `attention`. Before that
     each layer is compared with its own code, on a few tokens with padding and without. Calls that ours cannot take stay
     with the model's own code, with the same result: those that ask for attention weights, T5's decoder with a cache,
-    and other caches than `DynamicCache`. A padding token sees nothing and may get another output.
+    and other caches than `DynamicCache`; so do calls of so few new tokens that its own code is the faster one, in T5,
+    BLOOM and MPT below 512. A padding token sees nothing and may get another output.
 
     Nothing but this model is changed.
 
@@ -73,7 +74,7 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
             f"model must have attention that calls {NAME}, or that of T5, DeBERTa v2 and v3, BLOOM or MPT; got "
             f"{type(model).__name__}. Use rotate or attention yourself."
         )
-    changed = [*layers, *((name, module) for name, module, _ in inside)]
+    changed = [*layers, *((name, module) for name, module, *_ in inside)]
     unchanged = {repr(name): module for name, module in changed}
     check_unchanged(unchanged, "forward", "be as it was loaded", "a changed forward at")
     if inside:
@@ -82,7 +83,7 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
     forwards: list[tuple[Any, Any]] = [
         (layer, _rebound(type(layer).forward, ours[_original(layer)])) for _, layer in layers
     ]
-    forwards += [(layer, calling(attended)) for _, layer, attended in inside]
+    forwards += [(layer, calling(attended, fewest)) for _, layer, attended, fewest in inside]
     with ExitStack() as stack:
         for layer, forward in forwards:
             replace_attribute(stack, layer, "forward", MethodType(forward, layer))
