@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from posenc import Sandwich, Sinusoidal
 
@@ -46,3 +47,35 @@ def test_the_ratios_of_alibi() -> None:
 def test_refusals(make: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [
+        (5_000_004_095, range(5_000_000_000, 5_000_004_096)),  # beyond the narrow positions: as any pairs
+        (1_004_095, range(1_000_000, 1_004_096)),
+        (-70, range(-300, 700)),  # keys ahead of the query; the last block is not full
+        (300, [*range(299), 300]),  # a gap
+        (3, range(5)),
+    ],
+)
+def test_one_query_against_consecutive_keys_gives_the_formula(library, query, keys):
+    encoding = Sandwich(heads=2, dim=16)
+    key = np.array(keys)
+    distance = (key - query).astype(np.longdouble)
+    rates = np.longdouble(10_000) ** -(np.arange(0, 16, 2, dtype=np.longdouble) / 16)
+    want = np.cos(distance[:, None] * rates).sum(-1)[None, None] / np.array([4.0, 8.0])[:, None, None]
+    at, to = (np.array([query]), key) if library == "numpy" else (torch.tensor([query]), torch.from_numpy(key))
+    got = np.asarray(encoding.matrix(at, to, dtype=np.float64 if library == "numpy" else torch.float64))
+    assert got.shape == want.shape
+    assert np.abs(got - want).max() <= 1e-14
+
+
+def test_a_query_of_fractions_and_rows_of_keys_take_every_pair():
+    encoding, keys = Sandwich(heads=1, dim=4), np.arange(300)
+    several = np.stack([keys, keys + 5])
+    for query, key in ((np.array([2.5]), keys), (np.array([[7], [7]]), several), (np.array([30], "uint8"), keys)):
+        got = encoding.matrix(query, key)
+        each = np.stack([encoding.bias(np.array([0]), query[..., 0], key[..., n]) for n in range(300)], -1)
+        assert np.abs(got.reshape(each.shape) - each).max() <= 1e-15

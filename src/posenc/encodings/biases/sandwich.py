@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
@@ -10,13 +11,16 @@ import numpy as np
 
 from posenc.core import arrays
 from posenc.core.arrays import Array
-from posenc.core.checked_positions import Positions
+from posenc.core.checked_positions import LARGEST_NARROW_POSITION, Positions, checked
 from posenc.core.declared_fields import Base, Whole
 from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings._checked import CheckedBias
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
+
+#: From how many keys of one query on the sinusoids of fewer positions are made.
+FEWEST = 256
 
 
 @dataclass(frozen=True)
@@ -62,15 +66,41 @@ class Sandwich(CheckedBias):
 
     def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
         lib = query.lib
-        # cos((m - n)ω) = cos mω·cos nω + sin mω·sin nω: no sinusoid is made for a pair of positions.
-        total = lib.contracted(self._cos_sin(query), self._cos_sin(key))
+        if _consecutive_keys(query, key):
+            total = self._of_one_query(query, key)
+        else:
+            # cos((m - n)ω) = cos mω·cos nω + sin mω·sin nω: no sinusoid is made for a pair of positions.
+            total = lib.contracted(self._cos_sin(query), self._cos_sin(key))
         ratios = lib.constant(_ratios(self), total.dtype)[head]
         return lib.astype(lib.astype(total / ratios, lib.wide_dtype(dtype)), dtype)
+
+    def _of_one_query(self, query: Positions, key: Positions) -> Array:
+        """The sums of a query and consecutive keys, (…, 1, m), from sinusoids of about √m positions.
+
+        Every so many keys meet as many queries, each a step behind the last, as if the keys between stood there.
+        """
+        lib, count = query.lib, key.array.shape[-1]
+        size = math.isqrt(count - 1) + 1
+        of_steps = self._cos_sin(checked(lib.signed(query.array) - lib.arange(size)))
+        of_blocks = self._cos_sin(key.part((..., slice(None, None, size))))
+        sums = lib.product(of_blocks, of_steps.swapaxes(-1, -2))
+        return sums.reshape((*sums.shape[:-2], sums.shape[-2] * size))[..., :count]
 
     def _cos_sin(self, positions: Positions) -> Array:
         """Cosines and sines of every position, exact and in the widest float; shape (*positions, dim)."""
         lib = positions.lib
         return lib.xp.concatenate(cos_sin(positions, self.frequencies, lib.real), -1)
+
+
+def _consecutive_keys(query: Positions, key: Positions) -> bool:
+    """Whether one query, (…, 1, 1), meets many keys, (…, 1, m), whole numbers of which each is the last plus one."""
+    lib, shape = key.lib, tuple(key.array.shape)
+    if tuple(query.array.shape[-2:]) != (1, 1) or len(shape) < 2 or shape[-1] < FEWEST or max(shape[:-1]) > 1:
+        return False
+    if not query.integers or not key.integers or query.bounds is None or not lib.concrete(key.array):
+        return False
+    places = lib.signed(key.array)
+    return abs(query.bounds[0]) < LARGEST_NARROW_POSITION // 2 and bool((places[..., 1:] - places[..., :-1] == 1).all())
 
 
 @arrays.host
