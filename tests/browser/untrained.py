@@ -10,10 +10,10 @@ import torch
 from lesson.pretend_models import pretend_model
 from posenc.explorer.lesson.reading import read_tokens
 from posenc.lab.experiment import Experiment
+from posenc.lab.prepare import prepare
 from posenc.lab.scoring import Examination
 from posenc.lab.tour_model import in_eight_bits
 from posenc.lab.tour_plan import TourModel, tour_experiments
-from posenc.lab.trial import prepare
 
 
 def drawn(experiment: Experiment) -> Examination:

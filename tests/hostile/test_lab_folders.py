@@ -22,7 +22,7 @@ STUDY = Study(experiment("RoPE(dim=16)", "needle"), 256)
 READERS = {
     "results.jsonl": store.read,
     "results.jsonl of a writer": store.Store,
-    "plan.json": planned_runs.planned_experiments,
+    "plan.json": planned_runs.read_plan,
     f"needle-seed-0-{STUDY.identity}.json": lambda folder: read_extension(folder, STUDY),
     "findings.json": lambda folder: read_findings(folder / "findings.json"),
     "book.txt": lambda folder: tokens.read_text(folder / "book.txt"),

@@ -20,11 +20,11 @@ from posenc.lab.extension_study.study import (
 )
 from posenc.lab.extension_study.study_summary import StudySummary, planned_ways, summaries
 from posenc.lab.extension_study.ways import extension_candidates, searched
+from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress
 from posenc.lab.scoring import Examination, by_depth
 from posenc.lab.tasks.needle import Needle
 from posenc.lab.tasks.task_table import experiment
-from posenc.lab.trial import prepare
 
 SMALL = {"length": 16, "test_lengths": (16,), "steps": 2, "batch": 4, "width": 16, "heads": 2, "layers": 1, "warmup": 1}
 NEEDLE = {**SMALL, "options": (("needles", 1),)}

@@ -7,10 +7,11 @@ import pytest
 from posenc.cli import main
 from posenc.lab.comparison import planned_runs
 from posenc.lab.models.model_folder import model_folder, read_folder
+from posenc.lab.prepare import prepare
 from posenc.lab.result import Result
 from posenc.lab.tasks.task_table import experiment
 from posenc.lab.train import train
-from posenc.lab.trial import prepare, run
+from posenc.lab.trial import run
 
 SHORT = {"steps": 3, "batch": 2, "length": 8, "test_lengths": (8, 16)}
 

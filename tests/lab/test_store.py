@@ -11,9 +11,11 @@ import pytest
 from lab.pretend_trial import EXPERIMENTS, FUNCTION, result_of
 from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure
-from posenc.lab.result import Result
+from posenc.lab.result import LengthScore, Progress, Result
+from posenc.lab.results_table import read_results_table, write_results_table
 from posenc.lab.running import run_missing
-from posenc.lab.store import NAME, Store, line_of, read, write_parquet
+from posenc.lab.store import NAME, Store, line_of, read
+from posenc.lab.tasks.task_table import experiment
 
 RESULTS = [result_of(experiment) for experiment in EXPERIMENTS[:3]]
 
@@ -132,12 +134,46 @@ def test_kill_9_loses_no_finished_run(tmp_path):
     assert len(read(tmp_path).results) == len(EXPERIMENTS)
 
 
-def test_parquet_has_a_row_for_each_run_and_length(folder):
+def test_a_table_has_a_row_for_each_run_and_length(folder):
     import duckdb
 
-    table = duckdb.sql(f"SELECT seed, test_length, accuracy, bleu FROM '{write_parquet(folder)}' ORDER BY ALL")
+    path = write_results_table(folder, RESULTS)
+    table = duckdb.sql(f"SELECT seed, test_length, accuracy, bleu FROM '{path}' ORDER BY ALL")
     assert table.fetchall() == [
         (seed, length, 0.9, None) for seed in range(3) for length in EXPERIMENTS[0].test_lengths
     ]
     with pytest.raises(ValueError, match="folder must hold results; got none in"):
-        write_parquet(folder / "nowhere")
+        write_results_table(folder / "nowhere", ())
+
+
+def test_every_result_is_read_back_from_a_table(folder):
+    """Of every kind of task, with options of numbers and words, BLEU, chance, contexts and losses by position."""
+    lm = experiment("RoPE(dim=16)", "character-lm", options=(("digest", "ab"), ("held_out", 0.25), ("text", "it's")))
+    runs = [lm, experiment("NoPE(dim=64)", "needle", 7, options=(("depth", 0.5), ("needles", 2)), rate=0.1 + 0.2)]
+    results = []
+    for run in runs:
+        scores = tuple(
+            LengthScore(length, 1 / 3, 0.1, 0.7, 12.5 if run is lm else None, ((16, 0.1), (length, 2 / 3)), 1e-17)
+            for length in run.test_lengths
+        )
+        contexts = ((16, 3.0), (64, 2.9)) if run is lm else ()
+        versions = (("torch", "2"), ("device", 'an "x"'))
+        results.append(Result(run, (Progress(10, 2.0),), scores, contexts, 9, 1, 0.1, 5, "a\nb é", versions))
+    write_results_table(folder, results)
+    assert read_results_table(folder) == {result.experiment.identity: result for result in results}
+    (folder / NAME).unlink(missing_ok=True)
+    with Store(folder) as store:
+        assert store.results == read_results_table(folder)
+        assert store.note == "2 results were restored from results.parquet."
+    assert read(folder).results == read_results_table(folder)
+
+
+def test_a_table_of_something_else_is_refused(tmp_path):
+    import duckdb
+
+    (tmp_path / "results.parquet").write_bytes(b"PAR1 and nothing more")
+    with pytest.raises(ValueError, match="must be a table of results as posenc writes it"):
+        read_results_table(tmp_path)
+    duckdb.sql(f"COPY (SELECT 1 AS seed) TO '{tmp_path / 'results.parquet'}' (FORMAT parquet)")
+    with pytest.raises(ValueError, match="must be a table of results as posenc writes it"):
+        Store(tmp_path)

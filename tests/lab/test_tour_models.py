@@ -10,6 +10,7 @@ from lab.small_text import on_text, ruled_text
 from posenc import Learned, NoPE, RoPE
 from posenc.lab import trial
 from posenc.lab.engines.events import Finished
+from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress
 from posenc.lab.tokens import default_text
 from posenc.lab.tour_model import losses_by_context, train_and_show
@@ -42,7 +43,7 @@ def test_a_short_text_holds_out_enough_for_the_longest_context(tmp_path, charact
     path = tmp_path / "text.txt"
     path.write_text(default_text()[60_000:].strip()[:characters].strip() + "...", encoding="utf-8")
     one = tour_experiments(str(path), 1)["rotary"]
-    corpus = trial.prepare(one).task.corpus
+    corpus = prepare(one).task.corpus
     assert LENGTHS[-1] < len(corpus.held_out) < len(corpus.train)
     assert 0.1 < dict(one.options)["held_out"] < 0.5
 
@@ -53,7 +54,7 @@ def test_a_model_of_the_tour_is_its_run(text):
     *_, result = trial.run(experiment)
     assert tuple(curve) == model.result.curve
     assert dataclasses.replace(model.result, seconds=result.seconds, memory=result.memory) == result
-    letters = trial.prepare(experiment).task.corpus.words
+    letters = prepare(experiment).task.corpus.words
     assert "".join(letters[token] for token in model.sample) == result.sample
     assert model.encoding == RoPE(dim=8)
     assert set(model.rounded.losses) == {16, 32}
@@ -63,7 +64,7 @@ def test_a_model_of_the_tour_is_its_run(text):
 
 def test_every_context_scores_the_same_tokens(text):
     experiment = small(RoPE(dim=8), text)
-    prepared = trial.prepare(experiment)
+    prepared = prepare(experiment)
     exam, held_out = prepared.examination, prepared.task.corpus.held_out
     losses = losses_by_context(exam, experiment, contexts(experiment)[1::2])
     # 500 letters hold out 117 ends of 4 targets, each with 32 letters before its last.
@@ -81,7 +82,7 @@ def test_every_context_scores_the_same_tokens(text):
 def test_a_model_that_ignores_all_but_the_last_tokens_has_one_loss_everywhere(text):
     """The comparison across contexts is of like with like: only what the model makes of position can differ."""
     experiment = small(Learned(dim=16, length=32, std=0.0), text)
-    exam = trial.prepare(experiment).examination
+    exam = prepare(experiment).examination
     with torch.no_grad():
         exam.model.stack.blocks[0].mix.zero_()  # attention adds nothing
     losses = losses_by_context(exam, experiment, (4, 16, 32))

@@ -9,6 +9,7 @@ import torch
 from lab.small_text import on_text, ruled_text
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
 from posenc.lab import trial
+from posenc.lab.prepare import prepare
 from posenc.lab.train import schedule
 
 
@@ -37,7 +38,7 @@ def test_loss_falls(encoding, task, text):
 def t5_table(text, **changes):
     """The table of a T5 bias before and after training."""
     experiment = on_text(T5Bias(heads=2, bidirectional=False), text, **changes)
-    before = trial.prepare(experiment).model.stack.encodings[0].params["table"].detach()
+    before = prepare(experiment).model.stack.encodings[0].params["table"].detach()
     after = trained(T5Bias(heads=2, bidirectional=False), text, **changes).trial.model
     return before, after.stack.encodings[0].params["table"].detach()
 

@@ -9,12 +9,13 @@ import torch
 
 from posenc.lab.models.example import sampled_positions
 from posenc.lab.models.transformer import DecoderCache
+from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress, Result
 from posenc.lab.scoring import bleu, cut
 from posenc.lab.tasks.task import NOTHING
 from posenc.lab.tasks.task_table import experiment, task_row
 from posenc.lab.train import DivergedError, train
-from posenc.lab.trial import prepare, run
+from posenc.lab.trial import run
 
 SMALL = {"steps": 3, "batch": 4, "width": 16, "heads": 2, "layers": 1, "warmup": 1}
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from posenc.lab.claims.judging import BUDGETS, NONE, ROTARY, SINUSOIDAL
+from posenc.lab.prepare import prepare
 from posenc.lab.tasks.task_table import experiment
-from posenc.lab.trial import prepare, run
+from posenc.lab.trial import run
 
 
 def score(task, encoding, **changes):

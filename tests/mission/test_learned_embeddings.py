@@ -10,7 +10,8 @@ from posenc import Learned, resized
 from posenc.lab.experiment import Shape
 from posenc.lab.models.generate import generate
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.trial import prepare, train_trial
+from posenc.lab.prepare import prepare
+from posenc.lab.trial import train_trial
 from posenc.torch import module
 
 

@@ -18,8 +18,8 @@ from posenc.lab.running import RunEvent, name_of
 SECONDS = 30.0
 
 
-def run_with_progress(events: Generator[RunEvent, None, None], runs: int) -> list[str]:
-    """Let all of `runs` runs happen, with a bar that counts their training steps.
+def run_with_progress(events: Generator[RunEvent, None, None], runs: int, kept: int = 0) -> list[str]:
+    """Let all of `runs` runs happen, of which `kept` are finished already, with a bar that counts training steps.
 
     Failures are told at once, and returned, a line each.
     """
@@ -31,16 +31,16 @@ def run_with_progress(events: Generator[RunEvent, None, None], runs: int) -> lis
     note = TextColumn("{task.fields[note]}", markup=False)
     part: dict[str, float] = {}
     failed: list[str] = []
-    finished, said = 0, time.monotonic()
+    finished, said = kept, time.monotonic()
     bars = Bars(*columns, note, console=Console(stderr=True), disable=not sys.stderr.isatty())
     with contextlib.closing(events), bars:
-        bar = bars.add_task("runs", total=runs, note="")
+        bar = bars.add_task("runs", total=runs, completed=kept, note="")
         for event in events:
             one, report = event.experiment, event.report
             part[one.identity] = report.step / one.steps if isinstance(report, Progress) else 1.0
             came_out = not isinstance(report, Progress | Failure)
             finished += came_out
-            bars.update(bar, completed=sum(part.values()), note=escaped(name_of(one)[:60]))
+            bars.update(bar, completed=kept + sum(part.values()), note=escaped(name_of(one)[:60]))
             if isinstance(report, Failure):
                 failed.append(event.line)
                 _tell(bars, escaped(event.line))

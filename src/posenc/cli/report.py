@@ -18,6 +18,10 @@ LIMITS = (
     "A verdict holds for this budget, size and learning rate: orderings can change with each of them. Everything but "
     "the encoding is equal, and no learning rate was tuned for one encoding."
 )
+SWEPT = (
+    "A verdict holds for this budget and size: orderings can change with each of them. Everything but the encoding and "
+    "its learning rate is equal. The rate was chosen by the same rule for each, on seeds that are not judged."
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def report_answer(folder: Path, found: ComparisonReport) -> Answer:
 def _lines(found: ComparisonReport, written: tuple[Path, ...]) -> Iterable[str]:
     for judged in found.judged:
         yield from _setting(judged)
-    yield from wrap_text(LIMITS)
+    yield from wrap_text(LIMITS if found.judged[0].setting.sweep is None else SWEPT)
     if found.note:
         yield from wrap_text(found.note)
     if found.missing:

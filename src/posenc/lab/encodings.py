@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,10 @@ from posenc.compose import PerLayer
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.diagnosis.code.user_file import load_target
+from posenc.lab.experiment import Experiment
+
+#: FILE.py:NAME in a text.
+OWN_FILE = re.compile(r"(?:^|\+)\s*([^+()]+\.py):\w+")
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,17 @@ def encoding_parts(text: str) -> list[str]:
         else:
             found[-1] += character
     return [part.strip() for part in found]
+
+
+def own_python_files(experiment: Experiment) -> tuple[str, ...]:
+    """Python files of the user's own that an experiment names, in its encoding and as its task.
+
+    Example:
+        >>> own_python_files(Experiment("NoPE(dim=64) + mine.py:Mine", "tasks.py:Other"))
+        ('mine.py', 'tasks.py')
+    """
+    named = (*OWN_FILE.findall(experiment.encoding), *OWN_FILE.findall(experiment.task))
+    return tuple(dict.fromkeys(named))
 
 
 def fitted(kind: type[Encoding], width: int, heads: int) -> Encoding:

@@ -80,7 +80,7 @@ class ModelName:
 class Experiment(Declared):
     """A training run: an encoding, a task, a seed, and everything else that decides its numbers.
 
-    Rules that need the task, the encoding or the model are checked by `posenc.lab.trial.prepare`. The optimizer is
+    Rules that need the task, the encoding or the model are checked by `posenc.lab.prepare.prepare`. The optimizer is
     AdamW.
 
     Args:

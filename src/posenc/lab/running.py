@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from posenc.lab.engines.events import Event, Failure, Job
@@ -69,6 +69,14 @@ def run_missing(
             yield step
     finally:
         events.close()
+
+
+def run_stages(
+    stages: Iterable[Sequence[Experiment]], store: Store, engine: Engine, function: str = "", device: str = "cpu"
+) -> Generator[RunEvent, None, None]:
+    """Run stage after stage as `run_missing` does, each when the one before has ended."""
+    for stage in stages:
+        yield from run_missing(stage, store, engine, function, device)
 
 
 def _report_of_run(experiment: Experiment, report: Any) -> Progress | Result | Failure:

@@ -1,4 +1,4 @@
-"""The results of a folder, in `results.jsonl`, and as a Parquet table. Loads no torch.
+"""The results of a folder, in `results.jsonl`. Loads no torch.
 
 A line for each finished run is on disk before the next one begins. It holds a result and a digest of it, so that a
 changed digit is noticed. Killing the process that writes can leave a last line without its end: it is cut off, that
@@ -18,6 +18,7 @@ from typing import IO, NamedTuple, Self
 from posenc.core import plain_file
 from posenc.lab.experiment import digest
 from posenc.lab.result import Result
+from posenc.lab.results_table import TABLE, read_results_table
 
 NAME = "results.jsonl"
 #: A result takes some thousand bytes, with a long curve and a long sample a hundred thousand.
@@ -25,17 +26,6 @@ LONGEST_LINE = 1 << 24
 LARGEST_FILE = 1 << 34
 NO_RESULTS = "It is no file of results: move it away, or name another folder."
 _LINE = re.compile(r'\{"digest":"([0-9a-f]{16})","result":(.*)\}')
-#: A row for each run and test length. What only some tasks have is NULL elsewhere.
-_QUERY = """
-COPY (
-    SELECT experiment.* EXCLUDE (test_lengths, options), CAST(to_json(experiment.options) AS VARCHAR) AS options,
-           score.length AS test_length, score.accuracy, score.exact, score.loss, CAST(score.bleu AS DOUBLE) AS bleu,
-           CAST(to_json(score) ->> '$.chance' AS DOUBLE) AS chance,
-           parameters, learned, seconds, memory, curve, by_context, CAST(to_json(versions) AS VARCHAR) AS versions
-    FROM (SELECT unnest(result), unnest(result.scores) AS score
-          FROM read_json($source, format = 'newline_delimited', maximum_object_size = 1073741824, sample_size = -1))
-) TO '{target}' (FORMAT parquet, COMPRESSION zstd)
-"""
 
 
 class Stored(NamedTuple):
@@ -45,20 +35,13 @@ class Stored(NamedTuple):
         results: By the identity of their run.
         whole: How many bytes of the file are whole lines.
         torn: How many bytes of a half-written line follow.
+        note: A sentence on a half-written line or on results that were restored, or "".
     """
 
     results: dict[str, Result]
     whole: int
     torn: int
-
-    @property
-    def note(self) -> str:
-        """A sentence where the last line is half-written, or ""."""
-        if not self.torn:
-            return ""
-        return (
-            f"The last line of {NAME} is half-written ({self.torn} bytes without a line end): its run is not counted."
-        )
+    note: str = ""
 
 
 def line_of(result: Result) -> str:
@@ -93,7 +76,8 @@ def read(folder: str | os.PathLike[str]) -> Stored:
                 f"{path}, line {number}: its run is already in an earlier line. Delete one of the two lines."
             )
         results[result.experiment.identity] = result
-    return Stored(results, whole, torn)
+    note = f"The last line of {NAME} is half-written ({torn} bytes without a line end): its run is not counted."
+    return Stored(results, whole, torn, note if torn else "")
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -129,7 +113,7 @@ class Store:
     """A folder to which results are added, by one process at a time.
 
     Args:
-        folder: Made where it does not exist.
+        folder: Made where it does not exist. Where it has `results.parquet` and no results, they are restored from it.
 
     Attributes:
         results: By the identity of their run.
@@ -152,6 +136,9 @@ class Store:
             stored = read(self.folder)
             if stored.torn:
                 self._file.truncate(stored.whole)
+            elif not stored.results and (restored := read_results_table(self.folder)):
+                self._file.writelines(line_of(result).encode() for result in restored.values())
+                stored = Stored(restored, 0, 0, f"{len(restored)} results were restored from {TABLE}.")
             _synced(self._file)
             _folder_synced(self.folder)
         except BaseException:
@@ -206,28 +193,3 @@ def _lock(file: IO[bytes], folder: Path) -> None:
         raise ValueError(
             f"out must not be in use; another comparison writes to {str(folder)!r}. Wait for it or use another folder."
         ) from None
-
-
-def write_parquet(folder: str | os.PathLike[str]) -> Path:
-    """Write the results of a folder as `results.parquet`, with a row for each run and test length.
-
-    Args:
-        folder: Its results are checked first.
-
-    Returns:
-        The path of the table.
-
-    Raises:
-        ValueError: The folder has no results, or damaged ones.
-    """
-    import duckdb
-
-    source, target = Path(folder) / NAME, Path(folder) / "results.parquet"
-    if not read(folder).results:
-        raise ValueError(f"folder must hold results; got none in {str(folder)!r}. Run `posenc compare` first.")
-    unfinished = target.with_name(".results.parquet.part")
-    unfinished.unlink(missing_ok=True)
-    with duckdb.connect() as connection:
-        connection.execute(_QUERY.format(target=str(unfinished).replace("'", "''")), {"source": str(source)})
-    unfinished.replace(target)
-    return target

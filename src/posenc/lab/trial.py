@@ -1,88 +1,28 @@
-"""Running an experiment: made ready, trained, and measured."""
+"""Running an experiment: trained, and measured."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
 
-import numpy as np
 import torch
 
-from posenc.lab.data import Seeds, seeds
-from posenc.lab.encodings import encodings
-from posenc.lab.experiment import Experiment, Shape
-from posenc.lab.machine import check_device, described, forget_peak, peak
-from posenc.lab.models.example import Example, example, sampled_positions
+from posenc.lab.experiment import Experiment
+from posenc.lab.machine import described, forget_peak, peak
 from posenc.lab.models.generate import generate
-from posenc.lab.models.model_folder import ModelFolder, model_folder
+from posenc.lab.models.model_folder import model_folder
 from posenc.lab.models.transformer import Transformer
+from posenc.lab.own_code import blaming
+from posenc.lab.prepare import Trial, prepare
 from posenc.lab.result import Progress, Result
-from posenc.lab.scoring import Examination, bleu_signature, by_context, scores
+from posenc.lab.scoring import bleu_signature, by_context, scores
 from posenc.lab.tasks.language import CharacterLM
-from posenc.lab.tasks.task import Batch, Task
-from posenc.lab.tasks.task_table import task_of, task_row
 from posenc.lab.tasks.written import Written
 from posenc.lab.train import OneProcess, Replicas, train
 
 SAMPLE = 160
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """An experiment that is ready to run.
-
-    Args:
-        experiment: What is run.
-        task: Of the experiment.
-        model: Before training: a `Transformer`, or a `HuggingFaceModel`, which is called as one.
-        streams: Seeds of its three streams of random numbers.
-        device: Of PyTorch.
-    """
-
-    experiment: Experiment
-    task: Task
-    model: Any  # a Transformer, or a HuggingFaceModel, which is called as one
-    streams: Seeds
-    device: str = "cpu"
-
-    @property
-    def examination(self) -> Examination:
-        """The model, which is measured from now on, and its test sequences."""
-        return Examination(self.model.eval(), self.task, self.streams.samples, self.place)
-
-    @property
-    def limit(self) -> int:
-        """No position reaches this number."""
-        return _limit(self.experiment, self.task)
-
-    def examples(self) -> Iterator[Example]:
-        """Draw training examples without end; they depend on the task and the seed alone."""
-        drawn, placed = (np.random.default_rng([self.streams.batches, use]) for use in (0, 1))
-        length = self.experiment.length
-        while True:
-            items = int(drawn.integers(1, length, endpoint=True)) if self.task.varies else length
-            yield self.place(self.task.batch(drawn, self.experiment.batch, items), placed, training=True)
-
-    def place(self, batch: Batch, rng: np.random.Generator, *, training: bool = False) -> Example:
-        """Place a batch at the positions that the experiment's sampler gives it.
-
-        Args:
-            batch: Of the task.
-            rng: Draws the positions.
-            training: Whether the batch is trained on.
-
-        Returns:
-            The batch as tensors on the trial's device.
-        """
-        sampler, limit = self.experiment.positions, self.limit
-        source = None
-        if batch.source is not None:
-            source = sampled_positions(sampler, batch.source, None, limit, rng, training=training)
-        own = sampled_positions(sampler, batch.tokens, batch.coupled, limit, rng, training=training)
-        return example(batch, own, source, self.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,94 +40,6 @@ class TrainedTrial:
     curve: tuple[Progress, ...]
     began: float
     versions: tuple[tuple[str, str], ...] = ()
-
-
-def prepare(experiment: Experiment, device: str = "cpu") -> Trial:
-    """Make an experiment ready to run, or say why it cannot be run.
-
-    Args:
-        experiment: What to run.
-        device: Of PyTorch.
-
-    Returns:
-        The trial.
-
-    Raises:
-        ValueError: The task or an option is unknown, data is missing, the device is not there, the model would see the
-            answer, or the encoding does not fit the model or the lengths. The message says which.
-
-    Example:
-        >>> prepare(Experiment("RoPE(dim=16)", "copy")).limit
-        257
-    """
-    check_device(device)
-    row, task = task_row(experiment.task), task_of(experiment)
-    if experiment.kind not in row.models:
-        raise ValueError(
-            f"model must be {' or '.join(row.models)} for the task {row.name}; got {experiment.model!r}. Another one "
-            "would see the answer, or have no source to read."
-        )
-    if experiment.positions == "coupled" and task.batch(np.random.default_rng(0), 1, experiment.length).coupled is None:
-        raise ValueError(
-            f"positions must not be 'coupled' for the task {row.name}, which has no coupled ids. Use 'range'."
-        )
-    for length in (experiment.length, experiment.test_lengths[-1]):
-        task.require(length)
-    streams = seeds(experiment.seed)
-    folder = model_folder(experiment.model)
-    build = _of_lab if folder is None else _of_folder(experiment, task, folder, streams.weights)
-    try:
-        trial = Trial(experiment, task, build(experiment, task, streams.weights).to(device), streams, device)
-        _try_ends(trial)
-    except (ValueError, TypeError, IndexError) as error:
-        raise ValueError(f"encoding must fit the model and the lengths; got {experiment.encoding}: {error}") from None
-    return trial
-
-
-def _limit(experiment: Experiment, task: Task) -> int:
-    """Smallest number that no position reaches."""
-    return max(map(task.tokens_at, (*experiment.test_lengths, experiment.length)))
-
-
-def _of_lab(experiment: Experiment, task: Task, seed: int) -> Transformer:
-    """A model of the lab."""
-    shape = Shape(
-        task.vocabulary,
-        experiment.width,
-        experiment.heads,
-        experiment.layers,
-        experiment.causal,
-        reads_source=experiment.kind == "encoder-decoder",
-        dropout=experiment.dropout,
-    )
-    return Transformer(shape, encodings(experiment.encoding, width=shape.width, heads=shape.heads), seed=seed)
-
-
-def _of_folder(experiment: Experiment, task: Task, folder: ModelFolder, seed: int) -> Callable[..., Any]:
-    """Builder of a model of transformers, which has the dropout of its config.
-
-    The model is loaded here, so that its own faults are not taken for those of an encoding.
-    """
-    from posenc.lab.models.hugging_face_model import loaded, with_positions
-
-    model, own = loaded(folder, seed)
-    rows = int(model.config.get_text_config().vocab_size)
-    if task.tokens > rows:
-        raise ValueError(
-            f"model must have a row for each of the {task.tokens} tokens of {experiment.task}; got vocab_size={rows}. "
-            "Use a smaller vocabulary, or, from scratch, change config.json."
-        )
-    return lambda *_: with_positions(model, own, experiment.encoding, _limit(experiment, task), seed)
-
-
-@torch.no_grad()  # type: ignore[untyped-decorator]
-def _try_ends(trial: Trial) -> None:
-    """Run the model at the first and the last position that the experiment has."""
-    ends = torch.tensor([0, trial.limit - 1], device=trial.device)
-    tokens = torch.zeros_like(ends)[None]
-    memory = None if trial.model.source is None else trial.model.read(tokens, ends)
-    if not bool(trial.model(tokens, ends, memory=memory).isfinite().all()):
-        raise ValueError(f"it gives no finite numbers at position {trial.limit - 1}. Use shorter test lengths.")
 
 
 def run(
@@ -234,7 +86,11 @@ def train_trial(
         ValueError: The experiment cannot be run (see `prepare`); raised before any training.
         DivergedError: The loss becomes infinite or NaN.
     """
-    replicas = replicas or OneProcess()
+    with blaming(experiment):
+        yield from _trained(experiment, every, device, replicas or OneProcess())
+
+
+def _trained(experiment: Experiment, every: int, device: str, replicas: Replicas) -> Iterator[Progress | TrainedTrial]:
     began = time.process_time()
     forget_peak()
     trial = replicas.agreed(lambda: prepare(experiment, device))
@@ -267,6 +123,11 @@ def result_of(trained: TrainedTrial) -> Result:
     Returns:
         The result of the experiment.
     """
+    with blaming(trained.trial.experiment):
+        return _measured(trained)
+
+
+def _measured(trained: TrainedTrial) -> Result:
     trial, exam = trained.trial, trained.trial.examination
     experiment, model, task = trial.experiment, trial.model, trial.task
     versions = [*((name, version(name)) for name in ("posenc", "torch", "numpy")), *trained.versions]

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -15,9 +15,11 @@ from typing import NamedTuple
 from posenc.lab import store
 from posenc.lab.comparison import planned_runs
 from posenc.lab.comparison.judge import Recommendation, Verdict, recommend
+from posenc.lab.comparison.planned_runs import ComparisonPlan
 from posenc.lab.comparison.setting import WORDS, Measure, Setting, metric_value, settings
 from posenc.lab.engines.events import needed
-from posenc.lab.store import write_parquet
+from posenc.lab.result import Result
+from posenc.lab.results_table import write_results_table
 from posenc.lab.tasks.task_table import task_row
 from posenc.lab.write_whole import write_whole
 
@@ -61,6 +63,7 @@ def score_table(setting: Setting) -> ScoreTable:
         "parameters",
         "own",
         "CPU s",
+        *(() if setting.sweep is None else ("rate",)),
     )
     rows = [_row(setting, name, lengths) for name in _ranked(setting)]
     return ScoreTable(headers, tuple(rows), tuple(range(1, len(headers))))
@@ -86,6 +89,7 @@ def _row(setting: Setting, name: str, lengths: Sequence[int]) -> tuple[str, ...]
         f"{runs[0].parameters:,}",
         f"{runs[0].learned:,}",
         f"{sum(run.seconds for run in runs) / len(runs):.1f}",
+        *(() if setting.sweep is None else (f"{runs[0].experiment.rate:g}",)),
     )
 
 
@@ -134,7 +138,7 @@ class ComparisonReport:
 
     Attributes:
         judged: Each setting with its verdicts.
-        finished: How many runs have a result.
+        finished: How many runs have a result, pilots among them.
         missing: Planned runs without a result.
         note: On a half-written line, or "".
     """
@@ -160,17 +164,31 @@ def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) 
     """
     if not Path(folder).is_dir():
         raise ValueError(f"folder must hold results; {str(folder)!r} is no folder. Run `posenc compare` first.")
-    stored, planned = store.read(folder), planned_runs.planned_experiments(folder)
-    results = [result for name, result in stored.results.items() if only is None or name in only]
+    stored, plan = store.read(folder), planned_runs.read_plan(folder)
+    planned = plan.judged(stored.results)
     order = {each.identity: index for index, each in enumerate(planned)}
+    kept = set(order) if only is None and plan.sweep is not None else only
+    results = [result for name, result in stored.results.items() if kept is None or name in kept]
     results.sort(key=lambda result: order.get(result.experiment.identity, len(order)))
     if not results:
-        raise ValueError(f"folder must hold results; got none in {str(folder)!r}. Run `posenc compare` first.")
+        raise ValueError(_nothing(folder, plan, stored.results))
     metric_of = {task: task_row(task).metric for task in {result.experiment.task for result in results}}
     wanted = {each.identity for each in planned if only is None or each.identity in only}
-    return ComparisonReport(
-        _judged(settings(results, metric_of)), len(results), len(wanted - stored.results.keys()), stored.note
-    )
+    finished, missing = len(results), len(wanted - stored.results.keys())
+    if plan.sweep is not None:
+        missing = plan.missing(stored.results)
+        finished = plan.runs - missing
+    return ComparisonReport(_judged(settings(results, metric_of, plan.sweep)), finished, missing, stored.note)
+
+
+def _nothing(folder: str | os.PathLike[str], plan: ComparisonPlan, results: Mapping[str, Result]) -> str:
+    """Reason why a folder has nothing to report."""
+    if plan.sweep is not None and results:
+        return (
+            f"folder must hold results that are judged; {str(folder)!r} has {len(results)} pilots alone, which choose "
+            "the learning rates. Run the same command again."
+        )
+    return f"folder must hold results; got none in {str(folder)!r}. Run `posenc compare` first."
 
 
 def write_report(folder: str | os.PathLike[str], found: ComparisonReport) -> tuple[Path, Path]:
@@ -187,7 +205,7 @@ def write_report(folder: str | os.PathLike[str], found: ComparisonReport) -> tup
     from posenc.plot.export import image
 
     data = image(comparison_picture([each.setting for each in found.judged]), "png", dpi=130).data
-    return write_whole(Path(folder) / PICTURE, data), write_parquet(folder)
+    return write_whole(Path(folder) / PICTURE, data), write_results_table(folder, store.read(folder).results.values())
 
 
 def _judged(found: Sequence[Setting]) -> tuple[Judged, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median_low
 
+from posenc.lab.comparison.rate_sweep import RateSweep
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import LengthScore, Result
 from posenc.lab.statistics import Interval, area_under, effective_length, steps_to, student_interval
@@ -89,11 +90,13 @@ class Setting:
         common: The experiment without encoding and seed.
         metric: What the task is scored by.
         results: By name of the candidate, then by seed.
+        sweep: How each candidate's learning rate was chosen; None where all have that of `common`.
     """
 
     common: Experiment
     metric: Metric
     results: Mapping[str, Mapping[int, Result]]
+    sweep: RateSweep | None = None
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -142,9 +145,14 @@ class Setting:
         rates = sorted({run.experiment.encoding_rate for run in learned})
         own = f" (parameters of encodings × {', '.join(f'{rate:g}' for rate in rates)})" if rates else ""
         options = "".join(f", {name} {option}" for name, option in one.options)
+        rate = f"learning rate {one.rate:g}"
+        if self.sweep is not None:
+            tried = ", ".join(f"{each:g}" for each in self.sweep.rates)
+            seeds = ", ".join(map(str, self.sweep.pilot_seeds))
+            rate = f"learning rate of each encoding the best of {tried} on the pilot seeds {seeds}"
         return (
             f"{one.task}: {one.model}, width {one.width}, {one.layers} layers, {one.heads} heads; {one.steps} steps of "
-            f"{one.batch} sequences, trained at {one.length}; learning rate {one.rate:g}{own}; positions "
+            f"{one.batch} sequences, trained at {one.length}; {rate}{own}; positions "
             f"{one.positions}{options}; seeds {', '.join(map(str, self.seeds))}"
         )
 
@@ -160,23 +168,27 @@ def candidate_name(experiment: Experiment) -> str:
     return experiment.encoding if multiple == 1 else f"{experiment.encoding} ×{multiple:g}"
 
 
-def common(experiment: Experiment) -> Experiment:
-    """The experiment without its encoding, its encoding's rate and its seed."""
-    return dataclasses.replace(experiment, encoding=ANY, encoding_rate=1.0, seed=0)
+def common(experiment: Experiment, sweep: RateSweep | None = None) -> Experiment:
+    """The experiment without its encoding, its encoding's rate and its seed, and without its rate if that was swept."""
+    rate = experiment.rate if sweep is None else sweep.rates[0]
+    return dataclasses.replace(experiment, encoding=ANY, encoding_rate=1.0, seed=0, rate=rate)
 
 
-def settings(results: Iterable[Result], metric_of: Mapping[str, Metric]) -> tuple[Setting, ...]:
+def settings(
+    results: Iterable[Result], metric_of: Mapping[str, Metric], sweep: RateSweep | None = None
+) -> tuple[Setting, ...]:
     """Gather results into settings, in the order in which they come.
 
     Args:
         results: Of any experiments.
         metric_of: What each task is scored by.
+        sweep: How the learning rate of each candidate was chosen; None where all of a setting have one.
 
     Returns:
         The settings.
     """
     gathered: dict[Experiment, dict[str, dict[int, Result]]] = {}
     for result in results:
-        names = gathered.setdefault(common(result.experiment), {})
+        names = gathered.setdefault(common(result.experiment, sweep), {})
         names.setdefault(candidate_name(result.experiment), {})[result.experiment.seed] = result
-    return tuple(Setting(shared, metric_of[shared.task], names) for shared, names in gathered.items())
+    return tuple(Setting(shared, metric_of[shared.task], names, sweep) for shared, names in gathered.items())

@@ -16,11 +16,11 @@ from posenc.lab.extension_study.study import Extended, Extension, Study
 from posenc.lab.extension_study.ways import Divisors, ExtensionCandidate, extension_candidates, search, searched
 from posenc.lab.machine import reproducible
 from posenc.lab.models.transformer import Transformer
+from posenc.lab.prepare import Trial, prepare
 from posenc.lab.result import Progress
 from posenc.lab.scoring import Examination, by_context, by_depth
 from posenc.lab.tasks.needle import Needle
 from posenc.lab.train import train
-from posenc.lab.trial import Trial, prepare
 
 #: Of the rate of training, what a model is tuned at.
 TUNING_RATE = 0.1
