@@ -73,7 +73,7 @@ class CompareVerb(run_engine.EngineVerb):
     """The first seed; 5 adds seeds to a comparison that has those from 0 to 4."""
 
     dry_run: bool = False
-    """Check the plan, estimate its processor time, write plan.json, and train nothing."""
+    """Check the plan, estimate its processor time, write plan.json and costs.json, and train nothing."""
 
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("comparison")
     """Where results are kept."""
@@ -147,6 +147,8 @@ class CompareVerb(run_engine.EngineVerb):
         with Store(self.out) as store:
             planned_runs.save(self.out, cost.runs, sweep)
             if self.dry_run:
+                if cost.seconds is not None:
+                    planned_runs.save_costs(self.out, cost.seconds)
                 return plan_answer(self.out, cost)
             told = self._trained(cost, sweep, store, engine, device)
             judged = cost.runs if sweep is None else sweep.at_best_rates(cost.runs, store.results, all_tried=True)

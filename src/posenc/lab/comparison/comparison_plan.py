@@ -37,7 +37,8 @@ from posenc.lab.comparison.rate_sweep import FIRST_PILOT, RateSweep
 from posenc.lab.experiment import Experiment
 from posenc.lab.models.model_folder import OWN, head_dim_of_folder, model_folder, rotates_itself
 from posenc.lab.result import Result
-from posenc.lab.tasks.language import SubwordLM
+from posenc.lab.tasks.corpus import text_options
+from posenc.lab.tasks.language import CharacterLM, SubwordLM
 from posenc.lab.tasks.task_table import TASKS, experiment, task_of, task_row
 
 TierName = Literal["smoke", "core", "full", "table", "big"]
@@ -194,6 +195,8 @@ def plan_comparison(
         steps = task_row(task).steps
         capped = {} if tasks and tier not in ("smoke", "table") else {"steps": min(steps, chosen.most_steps)}
         fields = {**capped, **dict(chosen.model), **changes}
+        if issubclass(task_row(task).kind, CharacterLM):  # the text of another Python is another task
+            fields.setdefault("options", text_options(""))
         if tokenizer and issubclass(task_row(task).kind, SubwordLM):
             fields["options"] = (*fields.get("options", ()), ("tokenizer", tokenizer))
         blank = experiment("NoPE(dim=1)", task, **fields)

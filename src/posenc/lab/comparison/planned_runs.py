@@ -1,6 +1,7 @@
 """Planned runs of a folder in `plan.json`, and failed ones in `failures.txt`.
 
-The plan names the runs and digests of the files that they read. `failures.txt` says why runs of the last command
+The plan names the runs and digests of the files that they read, and `costs.json` says what a run of each will take, in
+another file because it depends on the machine. `failures.txt` says why runs of the last command
 failed.
 """
 
@@ -24,6 +25,7 @@ from posenc.lab.write_whole import write_whole
 
 NAME = "plan.json"
 FAILURES = "failures.txt"
+COSTS = "costs.json"
 #: Room for a hundred thousand runs.
 LARGEST_PLAN = 1 << 28
 AGAIN = "Delete it and compare again: finished runs are kept"
@@ -108,6 +110,14 @@ def own_files(experiment: Experiment) -> tuple[str, ...]:
     folder = model_folder(experiment.model)
     of_model = () if folder is None else tuple(map(str, folder.files()))
     return (*own_python_files(experiment), *of_model)
+
+
+def save_costs(folder: str | os.PathLike[str], seconds: Mapping[Experiment, float]) -> Path:
+    """Write `costs.json`, the estimated processor time of a run in seconds, by task and encoding."""
+    costs: dict[str, dict[str, float]] = {}
+    for run, each in seconds.items():
+        costs.setdefault(run.task, {})[run.encoding] = round(each, 1)
+    return write_whole(Path(folder) / COSTS, (json.dumps(costs, indent=1) + "\n").encode())
 
 
 def plan_digest(folder: str | os.PathLike[str]) -> str:
