@@ -82,6 +82,17 @@ def test_an_encoding_of_one_channel_has_one_curve(posenc, tmp_path):
     assert path.read_bytes() == given
 
 
+def test_several_encodings_in_a_column_of_a_page(posenc, tmp_path):
+    path = tmp_path / "x.pdf"
+    words = ("RoPE(dim=8)", "T5Bias(heads=2)", "--labels", "a_1", "50 %", "--seed", "3")
+    assert posenc("plot", *words, "--picture", "score_by_distance", "--output", str(path)).code == 2  # unlike scores
+    words = ("ALiBi(heads=2)", *words[1:])
+    ran = posenc("plot", *words, "--picture", "bias_by_distance", "--width", "89mm", "--output", str(path), "--json")
+    assert ran.data == {"subject": ["ALiBi(heads=2)", "T5Bias(heads=2)"], "written": [str(path)]}
+    (width,) = re.findall(rb"/MediaBox \[ ?0 0 ([\d.]+)", path.read_bytes())
+    assert float(width) == pytest.approx(89 / 25.4 * 72, abs=0.01)
+
+
 @pytest.mark.parametrize("picture", ["word_order", "attention_map"])
 def test_no_encoding_is_no_encoding(posenc, tmp_path, picture):
     files = [tmp_path / name for name in ("none.svg", "causal.svg")]
@@ -103,6 +114,14 @@ def test_no_encoding_is_no_encoding(posenc, tmp_path, picture):
         (("text -4", "--picture", "media_positions"), "subject must be segments such as"),
         (("config.json", "--picture", "layers", "--causal"), "causal must be left out for layers"),
         (("RoPE(dim=8)", "--picture", "attention_map", "--other", "x"), "other must be left out for attention_map"),
+        (("RoPE(dim=8)", "RoPE(dim=4)", "--picture", "heatmap"), "subject must be one for heatmap of several; got 2"),
+        (
+            ("RoPE(dim=8)", "--picture", "wavelengths", "--labels", "a"),
+            "labels must be left out for wavelengths of one",
+        ),
+        (("RoPE(dim=8)", "NoPE(8)", "--picture", "wavelengths"), "encoding must have frequencies; got NoPE"),
+        (("RoPE(dim=8)", "--picture", "wavelengths", "--width", "wide"), "width must be 1 to 40 inches, as 3.25in"),
+        (("ALiBi(heads=8)", "--picture", "heads", "--width", "2in"), "width must leave letters of 4 points"),
         (("RoPE(dim=8)", "--picture", "word_order", "--other", "Cats sleep"), "other must share words with sentence"),
     ],
 )

@@ -95,6 +95,7 @@ layers(from_config(llama)); rotated(RoPE(dim=4)); rotation(RoPE(dim=4)); rotatio
 score_by_distance(RoPE(dim=4), 4); score_terms(Sinusoidal(dim=4)); shift_matrix(Sinusoidal(dim=4))
 similarity(Sinusoidal(dim=4), 4)
 waves(Sinusoidal(dim=4), None, 4); word_order(Sinusoidal(dim=4)); wavelengths(Sinusoidal(dim=4))
+together("wavelengths", [RoPE(dim=4)])
 """
 #: Every encoding made anew, and its parameters drawn.
 SAMPLES = "for row in CATALOG:\n    for e in row.samples: replace(e); e.init(np.random.default_rng(0))"

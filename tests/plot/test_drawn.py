@@ -344,3 +344,33 @@ def test_a_derivative_is_drawn_with_its_formula_and_tangents():
         "dimension 2: ω·cos(ω(t + 1)) = 0.1·cos(0.4) = 0.0921",
         "dimension 3: -ω·sin(ω(t + 1)) = -0.1·sin(0.4) = -0.0389",
     ]
+
+
+def test_encodings_together_have_a_colour_and_a_label_each():
+    encodings = [RoPE(dim=8), RoPE(dim=8, base=500.0)]
+    axes = plot.together("wavelengths", encodings, labels=["a", "b"])
+    for line, encoding in zip(axes.lines, encodings, strict=True):
+        assert np.array_equal(line.get_ydata(), encoding.frequencies.wavelengths())
+    assert len({line.get_color() for line in axes.lines}) == 2
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "b"]
+    heads = plot.together("bias_by_distance", [ALiBi(heads=4), T5Bias(heads=4)])
+    assert [text.get_text() for text in heads.get_legend().get_texts()] == [
+        "ALiBi(heads=4)",
+        "T5Bias(heads=4), untrained",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("heatmap", [RoPE(dim=8)]), "picture must be one of 'wavelengths'"),
+        (("wavelengths", []), "encodings, counted, must be an integer from 1 to 12; got 0"),
+        (("wavelengths", [RoPE(dim=8), RoPE(dim=8)]), "labels must differ"),
+        (("score_by_distance", [RoPE(dim=8), ALiBi(heads=2)]), "encodings must have scores of one meaning"),
+    ],
+)
+def test_what_has_no_place_in_one_picture(arguments, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        plot.together(*arguments)
+    with pytest.raises(ValueError, match=r"^labels must be 1, one for each encoding; got 2"):
+        plot.together("wavelengths", [RoPE(dim=8)], labels=["a", "b"])

@@ -56,6 +56,8 @@ PICTURES = {
     "layers": (plot.layers, (MODEL,), 1, {"alpha": 0.5}, lambda a: a.collections[0].get_alpha() == 0.5),
     "position_map": (plot.position_map, ([0, 1],), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
     "media_positions": (plot.media_positions, (SEGMENTS,), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
+    "together": (lambda **k: plot.together("wavelengths", [R, S], **k), (), 1, {"alpha": 0.5},
+        lambda a: a.lines[1].get_alpha() == 0.5),
     "curves": (lambda **k: plot.curves(CURVE, x="x", y="y", **k), (), 1, {"marker": "x"},
         lambda a: a.lines[0].get_marker() == "x"),
 }  # fmt: skip
@@ -205,7 +207,7 @@ def test_an_encoding_without_frequencies_is_named():
         (lambda: plot.layers("config.json"), TypeError, r"^model must be what posenc.models.from_config returns"),
         (lambda: plot.media_positions([Text(5000)]), ValueError, r"^segments, counted in tokens, must be an integer"),
         (lambda: plot.image("picture"), TypeError, r"^picture must be a matplotlib Figure, an Axes or an array of"),
-        (lambda: plot.image(Figure(), "jpeg"), ValueError, r"^kind must be one of 'auto', 'svg', 'png'; got 'jpeg'"),
+        (lambda: plot.image(Figure(), "jpeg"), ValueError, r"^kind must be one of 'auto', 'svg', 'png', 'pdf'; got"),
         (lambda: plot.image(Figure(), dpi=0), ValueError, r"^dpi must be an integer from 10 to 1200; got 0"),
     ],
 )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import tyro
 
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.inputs import draws, encoding, in_existing_folder, model
-from posenc.core.doors import Encoding
+from posenc.core.doors import Encoding, Params
 from posenc.lab.write_whole import write_whole
 
 
@@ -64,6 +63,8 @@ def of_findings(text: str) -> Any:
     return trained_findings()
 
 
+#: Pictures that several encodings share, as `posenc.plot.together` draws them.
+TOGETHER = ("wavelengths", "score_by_distance", "bias_by_distance")
 FORMATS = (".png", ".svg", ".pdf")
 #: What pictures are asked for besides their file, which each takes or refuses.
 OPTIONS = (
@@ -177,6 +178,7 @@ class PlotVerb(Verb):
       posenc plot config.json --picture layers --output layers.svg
       posenc plot "text 4, image 4x6x1, text 3" --picture media_positions --output media.svg
       posenc plot --picture claims --output claims.svg
+      posenc plot "RoPE(dim=128)" "RoPE(dim=128, base=5e5)" --picture wavelengths --width 89mm --output column.pdf
       posenc plot "RoPE(dim=8)" --picture all --output rope.png
     """
 
@@ -186,9 +188,16 @@ class PlotVerb(Verb):
     output: Annotated[Path, tyro.conf.arg(metavar="FILE")]
     """The file to write, or to replace; its ending decides the format."""
 
-    subject: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SUBJECT")] = ""
+    subject: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="SUBJECT")] = ()
     """An encoding such as RoPE(dim=8), which is parsed, never executed; or a config, segments or a folder, as the
-    picture needs."""
+    picture needs. Several encodings of wavelengths, score_by_distance and bias_by_distance share one picture."""
+
+    labels: Annotated[tuple[str, ...], tyro.conf.arg(metavar="LABEL")] = ()
+    """A label for each of several encodings; the encodings themselves if left out."""
+
+    width: str | None = None
+    """How wide the picture is, such as 3.25in, 89mm, 8.9cm or 242pt: the width of a column. Text shrinks with it,
+    unless your matplotlibrc states font.size."""
 
     positions: int | None = None
     """How many positions, numbers or distances to draw, or the length that scalings reach; 100 if left out, 16 of
@@ -242,16 +251,35 @@ class PlotVerb(Verb):
             raise ValueError(
                 f"picture must be one of {', '.join(PICTURES)} or all; got {self.picture!r}. Choose one of these."
             )
-        subject = (of_encoding if self.picture == "all" else PICTURES[self.picture].subject)(self.subject)
         ending = self.output.suffix.lower()
         if ending not in FORMATS:
             raise ValueError(
                 f"output must end in {', '.join(FORMATS)}; got {str(self.output)!r}. Choose one of these endings."
             )
         in_existing_folder(self.output)
+        subject = self._read()
         written = self._all(subject, ending) if self.picture == "all" else [self._one(subject, self.picture, ending)]
-        facts = {"subject": self.subject, "written": written}
+        facts = {"subject": list(self.subject) if len(self.subject) > 1 else self._text, "written": written}
         return Answer(lambda: facts, lambda: [f"wrote {path}" for path in written])
+
+    @property
+    def _text(self) -> str:
+        """The subject, where it is one; "" where it is left out."""
+        return self.subject[0] if self.subject else ""
+
+    def _read(self) -> Any:
+        """The subject that is drawn, or a tuple of encodings for one picture."""
+        read = of_encoding if self.picture == "all" else PICTURES[self.picture].subject
+        if len(self.subject) < 2 and not self.labels:
+            return read(self._text)
+        if len(self.subject) < 2 or self.picture not in TOGETHER:
+            name, count = ("subject", len(self.subject)) if len(self.subject) > 1 else ("labels", len(self.labels))
+            raise ValueError(
+                f"{name} must be {'one' if name == 'subject' else 'left out'} for {self.picture} of "
+                f"{'one encoding' if name == 'labels' else 'several'}; got {count}. {', '.join(TOGETHER)} draw several "
+                "encodings, with a label each."
+            )
+        return tuple(map(read, self.subject))
 
     def _all(self, encoding: Encoding, ending: str) -> list[str]:
         """Each picture that fits the encoding, with the options that it takes; each option must be taken by one."""
@@ -260,10 +288,10 @@ class PlotVerb(Verb):
             if not picture.of_any_encoding:
                 continue
             with contextlib.suppress(TypeError, ValueError):  # a picture of another kind of encoding
-                pictures[name] = _data(self._drawn(encoding, name), ending, self._dpi)
+                pictures[name] = self._image(encoding, name, ending)
         if not pictures:
             raise ValueError(
-                f"picture must fit the encoding; got none that fits {self.subject}. `posenc plot --help` lists them."
+                f"picture must fit the encoding; got none that fits {self._text}. `posenc plot --help` lists them."
             )
         self._takes(encoding, ending, tuple(pictures))
         paths = {name: self.output.with_stem(f"{self.output.stem}-{name}") for name in pictures}
@@ -273,25 +301,44 @@ class PlotVerb(Verb):
 
     def _one(self, subject: Any, name: str, ending: str) -> str:
         self._takes(subject, ending, (name,))
-        write_whole(self.output, _data(self._drawn(subject, name), ending, self._dpi))
+        write_whole(self.output, self._image(subject, name, ending))
         return str(self.output)
 
-    @property
-    def _dpi(self) -> int:
-        return 160 if self.dpi is None else self.dpi
+    def _image(self, subject: Any, name: str, ending: str) -> bytes:
+        """The picture as the bytes of its file."""
+        saved: dict[str, Any] = {"kind": ending[1:], "dpi": 160 if self.dpi is None else self.dpi}
+        picture = self._drawn(subject, name)  # says what to install where there is no matplotlib
+        from posenc.plot.column_width import SMALLEST, drawn_box, inches, smaller_text, smallest_text
+        from posenc.plot.export import figure_of, image
+
+        if self.width is None:
+            return bytes(image(picture, **saved).data)
+        width = inches(self.width)
+        usual = drawn_box(figure_of(picture)).width
+        with smaller_text(width / usual):
+            picture = self._drawn(subject, name)
+            data = bytes(image(picture, **saved, width=width).data)
+            letters = smallest_text(figure_of(picture))
+        if letters < SMALLEST:
+            raise ValueError(
+                f"width must leave letters of {SMALLEST:g} points, to be read; got {self.width}, which gives {name} "
+                f"letters of {letters:.1f}. Use {width * SMALLEST / letters:.1f}in or more."
+            )
+        return data
 
     def _takes(self, subject: Any, ending: str, names: tuple[str, ...]) -> None:
         """Refuse an option that none of these pictures takes."""
         taken = {option for name in names for option in PICTURES[name].options}
         taken |= {"dpi"} if ending == ".png" else set()
-        drawn = isinstance(subject, Encoding) and draws(subject) and any(PICTURES[name].learns for name in names)
-        taken |= {"seed"} if drawn else set()
+        encodings = subject if isinstance(subject, tuple) else (subject,)
+        learned = any(isinstance(one, Encoding) and draws(one) for one in encodings)
+        taken |= {"seed"} if learned and any(PICTURES[name].learns for name in names) else set()
         for option in (*OPTIONS, "dpi", "seed"):
             if option not in taken and _given(getattr(self, option)):
                 listed = ", ".join(f"--{one}" for one in sorted(taken)) or "no such option"
                 raise ValueError(
-                    f"{option} must be left out for {self.picture} of {self.subject:.60} in {ending}, which takes "
-                    f"{listed}; got one. Leave it out."
+                    f"{option} must be left out for {self.picture} of {', '.join(self.subject):.60} in {ending}, which "
+                    f"takes {listed}; got one. Leave it out."
                 )
 
     def _drawn(self, subject: Any, name: str) -> Any:
@@ -303,11 +350,18 @@ class PlotVerb(Verb):
         given = {picture.options[option]: value for option, value in options.items() if value is not None}
         if "embeddings" in given:
             given["embeddings"] = _vectors(self.embedding)
+        if isinstance(subject, tuple):
+            own: dict[str, Any] = {"params": list(map(self._learned, subject))} if picture.learns else {}
+            return _drawing("posenc.plot:together")(name, subject, labels=self.labels or None, **own, **given)
         if picture.learns and isinstance(subject, Encoding):
-            given["params"] = subject.init(np.random.default_rng(self.seed or 0)) if subject.shapes else None
+            given["params"] = self._learned(subject)
         if name == "binary" and self.positions:
             given["bits"] = max(4, (self.positions - 1).bit_length())
         return drawing(encoding=subject, **given) if name == "binary" else drawing(subject, **given)
+
+    def _learned(self, encoding: Encoding) -> Params | None:
+        """What an encoding learns, as it is drawn with the seed; None for one that learns nothing."""
+        return encoding.init(np.random.default_rng(self.seed or 0)) if encoding.shapes else None
 
 
 def _given(value: Any) -> bool:
@@ -336,17 +390,6 @@ def _usual_dims(subject: Any) -> tuple[int, ...]:
     """Dimensions 0 and 21, as the article draws, or the first and the last of an encoding that is narrower."""
     width = int(getattr(subject, "width", 0) or getattr(subject, "head_dim", 0))
     return (0, 21) if width > 21 else tuple(sorted({0, max(width - 1, 0)}))
-
-
-def _data(picture: Any, ending: str, dpi: int) -> bytes:
-    from posenc.plot.export import figure_of, image
-
-    if ending in (".png", ".svg"):
-        data: bytes = image(picture, ending[1:], dpi=dpi).data
-        return data
-    buffer = io.BytesIO()
-    figure_of(picture).savefig(buffer, format="pdf", metadata={"CreationDate": None})
-    return buffer.getvalue()
 
 
 def _drawing(function: str) -> Any:

@@ -32,4 +32,5 @@ from .plane import rotation as rotation
 from .position_effect import differences as differences
 from .position_effect import rotated as rotated
 from .position_schedule import position_schedule as position_schedule
+from .together import together as together
 from .word_order import word_order as word_order

@@ -16,9 +16,12 @@ from posenc.inspect import BinaryCounting, Dials, NumberWaves, binary_counting
 from posenc.inspect import dials as dials_of
 from posenc.inspect import number_waves as number_waves_of
 from posenc.plot import canvas
+from posenc.plot.fonts import literal
 
 #: Dials in a row; the distance of two centres where the radius is 1.
 COLUMNS, STEP_X, STEP_Y = 4, 2.8, 4.2
+#: Inches of the tallest picture of numbers; more numbers than these are drawn without their digits.
+TALLEST, MOST_NUMBERED = 9.0, 42
 #: Dials that are drawn unless more are asked for.
 DIALS = 8
 
@@ -66,7 +69,7 @@ def dials(
             f"pair {pair}: {read.degrees[pair]:.1f}°\nsin {read.y[pair]:.4f}\ncos {read.x[pair]:.4f}\n"
             f"period {canvas.position_count(read.wavelengths[pair])}"
         )
-        ax.annotate(text, (x, y - 1.15), ha="center", va="top", fontsize="small")
+        ax.annotate(literal(text), (x, y - 1.15), ha="center", va="top", fontsize="small")
     ax.set(xlim=(-1.3, STEP_X * (columns - 1) + 1.3), ylim=(-STEP_Y * (rows - 1) - 2.75, 1.15), aspect="equal")
     ax.set_axis_off()
     ax.set_title(f"Position {read.position} on the dials of {canvas.name(read.encoding, 40)}", fontsize="medium")
@@ -99,18 +102,20 @@ def binary(
     """
     counting = count if isinstance(count, BinaryCounting) else binary_counting(count, bits, encoding)
     numbers, width = np.arange(len(counting.table)), counting.table.shape[1]
-    left, right = axes = canvas.several(ax, 1, 2, (5.6, max(2.4, 0.19 * len(numbers) + 1.0)), sharey=True)
+    height = min(TALLEST, max(2.4, 0.19 * len(numbers) + 1.2))
+    left, right = axes = canvas.several(ax, 1, 2, (5.6, height), sharey=True)
     left.imshow(counting.table, aspect="auto", cmap="Greys", vmin=0, vmax=2, interpolation="nearest")
-    if counting.table.size <= 512:
+    if len(numbers) <= MOST_NUMBERED:
         for row, column in np.ndindex(*counting.table.shape):
             left.text(column, row, str(counting.table[row, column]), ha="center", va="center", fontsize="x-small")
-    left.set_xticks(np.arange(width), [f"{flip}s" for flip in counting.flips])
+    crowded: dict[str, Any] = {"rotation": 90, "fontsize": "small"} if width > 6 else {}
+    left.set_xticks(np.arange(width), [f"{flip}s" for flip in counting.flips], **crowded)
     left.set_yticks(numbers[:: max(1, len(numbers) // 16)])
-    canvas.finish(left, "bits: fastest on the right", "bit (flips every)", "number")
+    canvas.finish(left, "in bits:\nfastest on the right", "bit (flips every)", "number")
     look = {**canvas.centred(counting.rows), **keywords}
     canvas.draw_heatmap(right, counting.rows, numbers, np.arange(counting.rows.shape[1]), "value", look)
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
-    canvas.finish(right, "encoding: fastest on the left", "dimension", "")
+    canvas.finish(right, "encoded:\nfastest on the left", "dimension", "")
     return axes
 
 

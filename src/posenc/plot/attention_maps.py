@@ -14,6 +14,7 @@ from posenc.inspect import attention_map as attention_map_of
 from posenc.inspect import look_back as look_back_of
 from posenc.inspect.look_back import MOST
 from posenc.plot import canvas
+from posenc.plot.fonts import literal
 
 #: Words up to which every cell holds its number.
 NUMBERED = 12
@@ -55,8 +56,8 @@ def attention_map(
         if len(words) <= NUMBERED:
             canvas.draw_numbers(panel, weights, "{:.2f}".format, lambda weight: weight > 0.6)
         ticks = range(len(words))
-        panel.set_xticks(ticks, [canvas.literal(word) for word in words], rotation=45, ha="right")
-        panel.set_yticks(ticks, [canvas.literal(word) for word in words])
+        panel.set_xticks(ticks, [literal(word) for word in words], rotation=45, ha="right")
+        panel.set_yticks(ticks, [literal(word) for word in words])
         canvas.finish(panel, f"head {head}", "key", "query" if not head else "")
     name = "no encoding" if encoding.encoding is None else canvas.name(encoding.encoding, 40)
     trained = f"after {encoding.steps} steps" if encoding.steps else "untrained"

@@ -14,6 +14,7 @@ from posenc.inspect import ScoreByDistance
 from posenc.inspect import score_by_distance as score_of
 from posenc.inspect.encoding_facts import drawn_params
 from posenc.plot import canvas
+from posenc.plot.fonts import literal
 
 #: Heads drawn unless more are asked for.
 HEADS = 8
@@ -54,7 +55,7 @@ def score_by_distance(
     ax.axhline(0, color="#c8c8c8", linewidth=0.8, zorder=0)
     _lines(ax, measured.distances, measured.scores, chosen, keywords)
     title = f"Score by distance, {canvas.name(measured.encoding, 44, params=params)}"
-    return canvas.finish(ax, title, "distance: query position - key position", measured.meaning)
+    return canvas.finish(ax, title, "distance: query position - key position", literal(measured.meaning))
 
 
 def bias(

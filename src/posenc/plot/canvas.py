@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +17,7 @@ from matplotlib.figure import Figure
 from posenc.core import arrays, validation
 from posenc.core.doors import Encoding, Params
 from posenc.core.text_lines import short
+from posenc.plot.fonts import literal
 
 #: Okabe and Ito's colours, told apart by every common kind of colour vision; black is kept for references.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -35,10 +37,21 @@ BIASES = "an encoding that biases, such as ALiBi(heads=8)"
 MOST = 20_000
 
 
+def new_figure(size: tuple[float, float]) -> Figure:
+    """Figure of a size, or as wide as the reader's own `figure.figsize`, where that is not matplotlib's.
+
+    A picture of the usual size takes both its sides; others, whose panels need their room, keep their shape.
+    """
+    width, height = mpl.rcParams["figure.figsize"]
+    if [width, height] == list(mpl.rcParamsDefault["figure.figsize"]):
+        return Figure(figsize=size, layout="constrained")
+    return Figure(figsize=(width, height if size == SIZE else width * size[1] / size[0]), layout="constrained")
+
+
 def single(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
     """Axes of the caller, or those of a new figure."""
     if ax is None:
-        return Figure(figsize=size, layout="constrained").add_subplot()
+        return new_figure(size).add_subplot()
     target: Axes = validation.instance("ax", ax, Axes, "a matplotlib Axes")
     return target
 
@@ -48,7 +61,7 @@ def several(
 ) -> np.ndarray:
     """Axes in one array, rows·columns of them, the caller's or those of a new figure."""
     if ax is None:
-        figure = Figure(figsize=size, layout="constrained")
+        figure = new_figure(size)
         return np.asarray(figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)).reshape(-1)
     target = np.asarray(ax, dtype=object).reshape(-1)
     if len(target) != rows * columns or not all(isinstance(one, Axes) for one in target):
@@ -96,9 +109,8 @@ def as_float64(values: Any) -> np.ndarray:
 def name(encoding: Encoding, most: int = 64, *, params: Params | None = None) -> str:
     """Title of an encoding: its class, the fields that are not at their defaults, and whether it is untrained."""
     text = short(encoding)
-    return (text if len(text) <= most else text[: most - 1] + "…") + (
-        ", untrained" if params is None and encoding.shapes else ""
-    )
+    cut = text if len(text) <= most else text[: most - 1] + "…"
+    return literal(f"{cut}, untrained" if params is None and encoding.shapes else cut)
 
 
 def draw_heatmap(
@@ -127,7 +139,7 @@ def draw_numbers(ax: Axes, values: np.ndarray, written: Callable[[Any], str], li
     """Every value in its cell, in white where `light` says that the cell is dark."""
     for (row, column), value in np.ndenumerate(values):
         colour = "white" if light(value) else "black"
-        ax.text(column, row, written(value), ha="center", va="center", fontsize="x-small", color=colour)
+        ax.text(column, row, literal(written(value)), ha="center", va="center", fontsize="x-small", color=colour)
 
 
 def centred(values: np.ndarray) -> dict[str, Any]:
@@ -160,12 +172,6 @@ def legend(ax: Axes, entries: Sequence[Any], **keywords: Any) -> None:
 def position_count(length: float) -> str:
     """A number of positions as a label writes it: four digits at least, never a power of ten."""
     return f"{length:,.0f}" if length >= 1000 else f"{length:.4g}"
-
-
-def literal(text: str) -> str:
-    """Text that matplotlib draws as it stands: a dollar sign starts no formula, an underscore hides no label."""
-    text = str(text).replace("$", r"\$")
-    return f"\u200b{text}" if text.startswith("_") else text
 
 
 def spread(name: str, chosen: Sequence[int] | None, count: int, most: int) -> list[int]:

@@ -18,6 +18,7 @@ from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.shift_matrix import shift_derivation
 from posenc.learn import score_terms as terms_of
 from posenc.plot import canvas
+from posenc.plot.fonts import literal
 
 #: More columns than this leave no room for numbers.
 NUMBERED = 24
@@ -63,7 +64,7 @@ def input_sum(
     shades = canvas.centred(np.stack(list(parts.values())))
     for panel, (name, values) in zip(axes, parts.items(), strict=True):
         _cells(panel, values, {**shades, **keywords})
-        panel.set_yticks(range(count), [canvas.literal(word) for word in shown.words])
+        panel.set_yticks(range(count), [literal(word) for word in shown.words])
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         canvas.finish(panel, name, "dimension" if panel is axes[-1] else "", "")
     if ax is None:
@@ -217,9 +218,9 @@ def derivation(
         indented = line.startswith("  ")
         look = {"family": "monospace", "fontsize": "small"} if indented else {"fontsize": "medium"}
         height = 1 - (row + 0.5) / len(lines)
-        ax.text(0.04 * indented, height, canvas.literal(line.strip()), va="center", **{**look, **keywords})
+        ax.text(0.04 * indented, height, literal(line.strip()), va="center", **{**look, **keywords})
     ax.set_axis_off()
-    ax.set_title(title, fontsize="medium")
+    ax.set_title(literal(title), fontsize="medium")
     return ax
 
 

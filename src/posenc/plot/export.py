@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from posenc.core import validation
+from posenc.plot.column_width import MARGIN, NARROWEST, WIDEST, fit_to_width
 
 #: An SVG beyond this many bytes is drawn as a PNG instead.
 LARGE = 150_000
@@ -25,7 +26,7 @@ class ImageFile:
 
     Attributes:
         data: Its bytes.
-        media: Media type, "image/svg+xml" or "image/png".
+        media: Media type, "image/svg+xml", "image/png" or "application/pdf".
         width: Width in CSS pixels (96 an inch).
         height: Height in CSS pixels.
     """
@@ -36,28 +37,44 @@ class ImageFile:
     height: int
 
 
-def image(picture: Any, kind: str = "auto", *, dpi: int = 160) -> ImageFile:
+def image(picture: Any, kind: str = "auto", *, dpi: int = 160, width: float | None = None) -> ImageFile:
     """Save the whole figure of a picture; the same picture always gives the same bytes.
 
     Args:
         picture: A Figure, an Axes or an array of Axes.
-        kind: "svg", "png", or "auto": PNG for a figure with a heat map or a large SVG, SVG otherwise.
+        kind: "svg", "png", "pdf" with embedded TrueType fonts, or "auto": PNG for a figure with a heat map or a large
+            SVG, SVG otherwise.
         dpi: Dots an inch of a PNG.
+        width: Width of the image in inches, for which the figure is laid out anew in its own shape while text keeps
+            its size; if None, the figure's.
 
     Returns:
         The image file.
 
     Raises:
         TypeError: `picture` is something else.
-        ValueError: `kind` or `dpi` breaks its rule.
+        ValueError: `kind`, `dpi` or `width` breaks its rule.
     """
     figure = figure_of(picture)
-    validation.choice("kind", kind, ("auto", "svg", "png"))
+    validation.choice("kind", kind, ("auto", "svg", "png", "pdf"))
     validation.integer("dpi", dpi, 10, 1200)
+    if width is None:
+        return _of_kind(figure, kind, dpi)
+    width = validation.real("width", width, NARROWEST, WIDEST)
+    before = figure.get_size_inches()
+    try:
+        return _of_kind(figure, kind, dpi, bbox_inches=fit_to_width(figure, width), pad_inches=0)
+    finally:
+        figure.set_size_inches(*before)
+
+
+def _of_kind(figure: Figure, kind: str, dpi: int, **keywords: Any) -> ImageFile:
+    if kind == "pdf":
+        return _pdf(figure, **keywords)
     if kind == "png" or (kind == "auto" and any(one.images for one in figure.axes)):
-        return _png(figure, dpi)
-    drawn = _svg(figure)
-    return _png(figure, dpi) if kind == "auto" and len(drawn.data) > LARGE else drawn
+        return _png(figure, dpi, **keywords)
+    drawn = _svg(figure, **keywords)
+    return _png(figure, dpi, **keywords) if kind == "auto" and len(drawn.data) > LARGE else drawn
 
 
 def figure_of(picture: Any) -> Figure:
@@ -72,10 +89,10 @@ def figure_of(picture: Any) -> Figure:
     return figure
 
 
-def _svg(figure: Figure) -> ImageFile:
+def _svg(figure: Figure, **keywords: Any) -> ImageFile:
     # The salt makes the names inside the file, and so its bytes, the same on every run.
     with mpl.rc_context({"svg.hashsalt": "posenc", "svg.fonttype": "path"}):
-        data = _saved(figure, format="svg", metadata={"Date": None, "Creator": None})
+        data = _saved(figure, format="svg", metadata={"Date": None, "Creator": None}, **keywords)
     match = re.search(
         rb'<svg[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"|<svg[^>]*? height="([\d.]+)pt"[^>]*? width="([\d.]+)pt"',
         data,
@@ -83,17 +100,31 @@ def _svg(figure: Figure) -> ImageFile:
     if match is None:
         raise ValueError("picture must give an SVG with a size in points; got one without. Ask for kind='png'.")
     first, second, third, fourth = match.groups()
-    width, height = (first, second) if first else (fourth, third)
-    return ImageFile(data, "image/svg+xml", round(float(width) * 96 / 72), round(float(height) * 96 / 72))
+    return _sized(data, "image/svg+xml", *((first, second) if first else (fourth, third)))
 
 
-def _png(figure: Figure, dpi: int) -> ImageFile:
-    data = _saved(figure, format="png", dpi=dpi, metadata={"Software": None})
+def _pdf(figure: Figure, **keywords: Any) -> ImageFile:
+    # Type 42, TrueType: publishers refuse Type 3, which is matplotlib's own choice.
+    with mpl.rc_context({"pdf.fonttype": 42}):
+        data = _saved(figure, format="pdf", metadata={"CreationDate": None}, **keywords)
+    match = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+) ([\d.]+) ?\]", data)
+    if match is None:
+        raise ValueError("picture must give a PDF with a size in points; got one without. Ask for kind='png'.")
+    return _sized(data, "application/pdf", *match.groups())
+
+
+def _sized(data: bytes, media: str, width: bytes, height: bytes) -> ImageFile:
+    """Image whose size is in points."""
+    return ImageFile(data, media, round(float(width) * 96 / 72), round(float(height) * 96 / 72))
+
+
+def _png(figure: Figure, dpi: int, **keywords: Any) -> ImageFile:
+    data = _saved(figure, format="png", dpi=dpi, metadata={"Software": None}, **keywords)
     width, height = struct.unpack(">II", data[16:24])
     return ImageFile(data, "image/png", round(width * 96 / dpi), round(height * 96 / dpi))
 
 
 def _saved(figure: Figure, **keywords: Any) -> bytes:
     buffer = io.BytesIO()
-    figure.savefig(buffer, bbox_inches="tight", pad_inches=0.05, facecolor="white", **keywords)
+    figure.savefig(buffer, **{"bbox_inches": "tight", "pad_inches": MARGIN, "facecolor": "white", **keywords})
     return buffer.getvalue()

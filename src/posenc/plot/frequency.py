@@ -18,6 +18,7 @@ from posenc.models.extension_planning.metrics import slowed_by
 from posenc.models.extension_planning.planner import scaling_candidates
 from posenc.phase import cosine_sine
 from posenc.plot import canvas
+from posenc.plot.fonts import literal
 
 #: How far apart the zero lines of two waves are drawn; a wave is 2 high.
 STEP = 2.5
@@ -180,7 +181,7 @@ def _formula(channels: SinusoidChannels, dim: int, position: float, slope: float
     at = "ωt" if not channels.start else f"ω(t + {channels.start})"
     sign, wave = ("", "cos") if kind == "sine" else ("-", "sin")
     symbols, numbers = f"{sign}{scale}·{wave}({at})", f"{sign}{factor}·{wave}({angle})"
-    return canvas.literal(f"dimension {dim}: {symbols} = {numbers} = {text_lines.number(slope, 4)}".replace("--", ""))
+    return literal(f"dimension {dim}: {symbols} = {numbers} = {text_lines.number(slope, 4)}".replace("--", ""))
 
 
 def scalings(
@@ -213,7 +214,7 @@ def scalings(
     lengths, before = encoding.frequencies.wavelengths(), encoding.frequencies.radians()
     ax = canvas.single(ax)
     for index, way in enumerate(scaling_candidates(encoding, trained, target, min(4096, trained))):
-        line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": way.name}
+        line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": literal(way.name)}
         ax.loglog(lengths, slowed_by(before, way.encoding.frequencies.radians()), **{**line, **keywords})
     canvas.legend(ax, ax.lines)
     title = f"From {trained:,} to {target:,} positions, {canvas.name(encoding, 40)}"

@@ -12,10 +12,12 @@ from matplotlib.ticker import MaxNLocator
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Params, RotaryEncoding
 from posenc.core.rotation import Rotation
+from posenc.core.text_lines import short
 from posenc.inspect import similarity as similarity_of
 from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.rotation_matrix import rotation_table
 from posenc.plot import canvas
+from posenc.plot.fonts import literal
 
 
 def heatmap(
@@ -127,7 +129,7 @@ def similarity(
     rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
     validation.instance("encoding", encoding, AdditiveEncoding, canvas.ADDS)
     products = similarity_of(encoding, rows, params=params)
-    ax = canvas.draw_square(ax, products, rows, "PE(m) · PE(n)", keywords)
+    ax = canvas.draw_square(ax, products, rows, literal("PE(m) · PE(n)"), keywords)
     title = f"Similarity of positions, {canvas.name(encoding, 40, params=params)}"
     return canvas.finish(ax, title, "position n", "position m")
 
@@ -142,6 +144,6 @@ def _table(encoding: AdditiveEncoding | RotaryEncoding, positions: np.ndarray, p
     rotation = encoding.rotation(positions, drawn, role=encoding.roles[0])
     if not isinstance(rotation, Rotation) or rotation.heads is not None:
         raise TypeError(
-            f"encoding must rotate pairs, equally in every head; got {canvas.name(encoding, 60)}. Draw another picture."
+            f"encoding must rotate pairs, equally in every head; got {short(encoding):.60}. Draw another picture."
         )
     return rotation_table(rotation)

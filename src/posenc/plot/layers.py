@@ -14,6 +14,7 @@ from posenc.models import ModelPositions
 from posenc.models.layer_sentences import in_words
 from posenc.models.model_positions import LayerGroup
 from posenc.plot import canvas
+from posenc.plot.fonts import literal
 
 #: Letters of a line in the legend.
 LINE = 88
@@ -52,16 +53,16 @@ def layers(model: ModelPositions, *, ax: Axes | None = None, **keywords: Any) ->
     most = max((layer for group in model.groups for layer in group.layers), default=0)
     ax.set_xlim(-0.5, most + 0.5)
     ax.set_ylim(len(parts) - 0.5, -0.5)
-    ax.set_yticks(range(len(parts)), [canvas.literal(part) for part in parts])
+    ax.set_yticks(range(len(parts)), [literal(part) for part in parts])
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(
         handles=entries, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=4.5, frameon=False, fontsize="small"
     )
-    return canvas.finish(ax, canvas.literal(model.model_type), "layer", "")
+    return canvas.finish(ax, literal(model.model_type), "layer", "")
 
 
 def _legend_text(group: LayerGroup) -> str:
     count = f"{len(group.layers)} layer{'s' * (len(group.layers) != 1)}"
     head = f"{group.part}, {group.attention}, {count}"
     lines = [head, *(line for sentence in in_words(group) for line in textwrap.wrap(sentence, LINE))]
-    return canvas.literal("\n".join(lines))
+    return literal("\n".join(lines))

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from posenc.core import validation
 from posenc.plot import canvas
+from posenc.plot.fonts import literal
 
 
 def curves(
@@ -57,12 +58,12 @@ def curves(
                 f"named[{label!r}] must be two rows of one length; got shapes {np.shape(xs)} and {np.shape(ys)}. Cut "
                 "the longer."
             )
-        line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": canvas.literal(label)}
+        line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": literal(label)}
         ax.plot(xs, ys, **{**line, **keywords})
     for label, number in (marks or {}).items():
         where = validation.real(f"marks[{label!r}]", number, -1e300, 1e300)
         ax.axvline(where, color="#8c8c8c", linewidth=0.9, linestyle=":")
         look: dict[str, Any] = {"textcoords": "offset points", "va": "top", "fontsize": "x-small"}
-        ax.annotate(canvas.literal(label), (where, 1), xycoords=("data", "axes fraction"), xytext=(3, -3), **look)
+        ax.annotate(literal(label), (where, 1), xycoords=("data", "axes fraction"), xytext=(3, -3), **look)
     canvas.legend(ax, list(named))
-    return canvas.finish(ax, canvas.literal(title), canvas.literal(x), canvas.literal(y))
+    return canvas.finish(ax, literal(title), literal(x), literal(y))

@@ -11,6 +11,7 @@ from posenc.core import validation
 from posenc.core.doors import Encoding, Params, RotaryEncoding
 from posenc.inspect import PositionChange, position_change
 from posenc.plot import canvas
+from posenc.plot.fonts import literal
 
 
 def rotated(
@@ -114,4 +115,5 @@ def _mark(ax: Axes, width: int, shares: np.ndarray) -> None:
         if part % 2 == 0:
             ax.axvspan(start - 0.5, stop - 0.5, color="#f0f0f0", zorder=0)
         where = (start + stop - 1) / 2, 0.97
-        ax.annotate(f"{share:.1%}", where, xycoords=("data", "axes fraction"), ha="center", va="top", fontsize="small")
+        look: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top", "fontsize": "small"}
+        ax.annotate(literal(f"{share:.1%}"), where, **look)

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from posenc.core import validation
 from posenc.diagnosis.tracing.position_trace import PositionTrace
 from posenc.plot import canvas
+from posenc.plot.fonts import literal
 
 
 def position_schedule(traced: PositionTrace, *, row: int = 0, ax: Axes | None = None, **keywords: Any) -> Axes:
@@ -45,7 +46,7 @@ def position_schedule(traced: PositionTrace, *, row: int = 0, ax: Axes | None = 
     for number, (name, points) in enumerate(_series(traced, row).items()):
         tokens, used = np.array(points).T
         look = {"marker": "o.x+^"[number % 5], "linestyle": "", "markersize": 4, "color": canvas.colour(number)}
-        ax.plot(tokens, used, **{**look, **keywords}, label=name, zorder=2)
+        ax.plot(tokens, used, **{**look, **keywords}, label=literal(name), zorder=2)
     ax.legend(frameon=False, fontsize="small")
     return canvas.finish(ax, f"positions used, row {row}", "token, in the order of reading", "position")
 

@@ -13,6 +13,7 @@ from posenc.core.doors import Encoding, Params
 from posenc.inspect import OrderBlindness, order_blindness
 from posenc.inspect.order import usual_encodings, words_of
 from posenc.plot import canvas
+from posenc.plot.fonts import literal
 
 
 def word_order(
@@ -65,10 +66,10 @@ def word_order(
         colour = "white" if amount > 0.6 * amounts.max() else "black"
         shown = encoding[row].words[column].shown
         ax.text(column, row, shown, ha="center", va="center", fontsize="small", color=colour)
-    ax.set_xticks(range(len(first.words)), [canvas.literal(word.word) for word in first.words])
+    ax.set_xticks(range(len(first.words)), [literal(word.word) for word in first.words])
     ax.set_yticks(range(len(encoding)), [_named(one) for one in encoding])
     masked = ", causal" if first.causal else ""
-    title = canvas.literal(f"{first.sentence} / {first.other}{masked}")
+    title = literal(f"{first.sentence} / {first.other}{masked}")
     return canvas.finish(ax, title, "largest difference of the word's output", "")
 
 
