@@ -114,7 +114,7 @@ def test_no_encoding_is_no_encoding(posenc, tmp_path, picture):
         (("text -4", "--picture", "media_positions"), "subject must be segments such as"),
         (("config.json", "--picture", "layers", "--causal"), "causal must be left out for layers"),
         (("RoPE(dim=8)", "--picture", "attention_map", "--other", "x"), "other must be left out for attention_map"),
-        (("RoPE(dim=8)", "RoPE(dim=4)", "--picture", "heatmap"), "subject must be one for heatmap of several; got 2"),
+        (("RoPE(dim=8)", "RoPE(dim=4)", "--picture", "heatmap"), "subject must be one for heatmap; got 2"),
         (
             ("RoPE(dim=8)", "--picture", "wavelengths", "--labels", "a"),
             "labels must be left out for wavelengths of one",

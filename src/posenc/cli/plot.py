@@ -259,8 +259,8 @@ class PlotVerb(Verb):
         in_existing_folder(self.output)
         subject = self._read()
         written = self._all(subject, ending) if self.picture == "all" else [self._one(subject, self.picture, ending)]
-        facts = {"subject": list(self.subject) if len(self.subject) > 1 else self._text, "written": written}
-        return Answer(lambda: facts, lambda: [f"wrote {path}" for path in written])
+        subjects = list(self.subject) if len(self.subject) > 1 else self._text
+        return Answer(lambda: {"subject": subjects, "written": written}, lambda: [f"wrote {path}" for path in written])
 
     @property
     def _text(self) -> str:
@@ -273,12 +273,10 @@ class PlotVerb(Verb):
         if len(self.subject) < 2 and not self.labels:
             return read(self._text)
         if len(self.subject) < 2 or self.picture not in TOGETHER:
-            name, count = ("subject", len(self.subject)) if len(self.subject) > 1 else ("labels", len(self.labels))
-            raise ValueError(
-                f"{name} must be {'one' if name == 'subject' else 'left out'} for {self.picture} of "
-                f"{'one encoding' if name == 'labels' else 'several'}; got {count}. {', '.join(TOGETHER)} draw several "
-                "encodings, with a label each."
-            )
+            rule = f"subject must be one for {self.picture}; got {len(self.subject)}"
+            if len(self.subject) < 2:
+                rule = f"labels must be left out for {self.picture} of one encoding; got {len(self.labels)}"
+            raise ValueError(f"{rule}. {', '.join(TOGETHER)} draw several encodings, with a label each.")
         return tuple(map(read, self.subject))
 
     def _all(self, encoding: Encoding, ending: str) -> list[str]:
@@ -314,8 +312,7 @@ class PlotVerb(Verb):
         if self.width is None:
             return bytes(image(picture, **saved).data)
         width = inches(self.width)
-        usual = drawn_box(figure_of(picture)).width
-        with smaller_text(width / usual):
+        with smaller_text(width / drawn_box(figure_of(picture)).width):
             picture = self._drawn(subject, name)
             data = bytes(image(picture, **saved, width=width).data)
             letters = smallest_text(figure_of(picture))
@@ -347,12 +344,14 @@ class PlotVerb(Verb):
         usual = {"positions": USUAL_POSITIONS.get(name), "dims": _usual_dims(subject) if name == "dimensions" else None}
         chosen = {option: getattr(self, option) for option in picture.options}
         options = {option: value if _given(value) else usual.get(option) for option, value in chosen.items()}
-        given = {picture.options[option]: value for option, value in options.items() if value is not None}
+        given: dict[str, Any] = {
+            picture.options[option]: value for option, value in options.items() if value is not None
+        }
         if "embeddings" in given:
             given["embeddings"] = _vectors(self.embedding)
         if isinstance(subject, tuple):
-            own: dict[str, Any] = {"params": list(map(self._learned, subject))} if picture.learns else {}
-            return _drawing("posenc.plot:together")(name, subject, labels=self.labels or None, **own, **given)
+            given |= {"params": list(map(self._learned, subject))} if picture.learns else {}
+            return _drawing("posenc.plot:together")(name, subject, labels=self.labels or None, **given)
         if picture.learns and isinstance(subject, Encoding):
             given["params"] = self._learned(subject)
         if name == "binary" and self.positions:

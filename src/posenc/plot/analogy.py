@@ -153,7 +153,7 @@ def number_waves(
         value = float(shown.dials.y[pair])
         _wave(panel, shown.places, shown.sines[pair], (shown.number, value), {"color": canvas.COLOURS[1], **keywords})
         period = canvas.position_count(shown.dials.wavelengths[pair])
-        _labels(panel, f"pair {pair}: {decimals(value, 3)}".replace("-", "−"), f"period {period}")
+        _labels(panel, literal(f"pair {pair}: {decimals(value, 3)}".replace("-", "−")), f"period {period}")
     axes[-1].spines["bottom"].set_visible(True)
     axes[-1].tick_params(bottom=True, labelbottom=True)
     axes[-1].xaxis.set_major_locator(MaxNLocator(7, integer=True))

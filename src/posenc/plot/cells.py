@@ -118,16 +118,18 @@ def score_terms(
     side = max(1.7, 0.5 * len(shown.words) + 0.5)
     axes = canvas.several(ax, 1, 5, (5 * side + 0.6, side + 0.9), sharey=True)
     shades = canvas.centred(np.stack(parts))
-    names = [canvas.literal(word) for word in shown.words]
+    names = [literal(word) for word in shown.words]
     for panel, name, values in zip(axes, TERMS, parts, strict=True):
         _cells(panel, values, {**shades, "aspect": "equal", **keywords})
         panel.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize="small")
         panel.set_yticks(range(len(names)), names, fontsize="small")
-        canvas.finish(panel, name, "key", "query" if panel is axes[0] else "")
+        canvas.finish(panel, literal(name), "key", "query" if panel is axes[0] else "")
         panel.title.set_fontsize("small")
     if ax is None:
         known = {} if shown is encoding else params
-        axes[0].figure.suptitle(f"{canvas.name(shown.encoding, params=known)}: scores q·k/√d", fontsize="medium")
+        axes[0].figure.suptitle(
+            f"{canvas.name(shown.encoding, params=known)}: scores {literal('q·k/√d')}", fontsize="medium"
+        )
     return axes
 
 
