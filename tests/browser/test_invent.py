@@ -24,12 +24,14 @@ AS_ENCODINGS = [
 
 @pytest.fixture
 def page(watched, tmp_path):
-    for name in ("formula.js", "judge.js"):
+    for name in ("formula.js", "judge.js", "tiny_training.js"):
         (tmp_path / name).write_text((FOLDER / "browser" / name).read_text(encoding="utf-8"), encoding="utf-8")
     entry = tmp_path / "entry.js"
     entry.write_text(
         'import { compile } from "./formula.js";\nimport { gap, judge } from "./judge.js";\n'
-        "Object.assign(window, { compile, gap, judge });\n",
+        'import { TASK, backward, forwardOf, measured, rowsOf, tinyHead, trainStep } from "./tiny_training.js";\n'
+        "const training = { TASK, backward, forwardOf, measured, rowsOf, tinyHead, trainStep };\n"
+        "Object.assign(window, { compile, gap, judge, training });\n",
         encoding="utf-8",
     )
     file = tmp_path / "page.html"
@@ -116,3 +118,48 @@ def test_a_place_without_a_number_is_named(page):
     assert page.evaluate("gap(compile('log(i)'), 2)") == {"p": 0, "i": 0}
     assert page.evaluate("gap(compile('p'), 2)") is None
     assert math.isfinite(page.evaluate("compile('p')({ p: 3 })"))
+
+
+#: The gradient of every weight of a head, and the difference of its loss for a small change of each.
+GRADIENT = """() => {
+  const { tinyHead, forwardOf, backward, rowsOf, TASK } = training;
+  const head = tinyHead(rowsOf(({ p, i }) => Math.sin(p / (i + 1)), 16), 3);
+  const words = Array.from({ length: TASK.length }, (_, at) => (at * at + 3) % TASK.vocabulary);
+  const zeros = () => Object.fromEntries(Object.entries(head.weights).map(([n, w]) => [n, new Float64Array(w.length)]));
+  const gradient = zeros();
+  const loss = () => backward(head, words, forwardOf(head, words), zeros());
+  const base = backward(head, words, forwardOf(head, words), gradient);
+  const pairs = [];
+  for (const [name, weight] of Object.entries(head.weights))
+    for (let index = 0; index < weight.length; index += 13) {
+      const kept = weight[index];
+      weight[index] = kept + 1e-5;
+      const above = loss();
+      weight[index] = kept - 1e-5;
+      pairs.push([name, 8 * gradient[name][index], (above - loss()) / 2e-5]);
+      weight[index] = kept;
+    }
+  return { base, pairs };
+}"""
+
+
+def test_the_gradient_of_the_small_training_is_that_of_differences(page):
+    found = page.evaluate(GRADIENT)
+    assert found["base"] > 1
+    assert {name for name, _, _ in found["pairs"]} == {"E", "Q", "K", "V", "U"}
+    for name, given, expected in found["pairs"]:
+        assert given == pytest.approx(expected, rel=1e-4, abs=1e-7), name
+
+
+TRAIN = """([text, d]) => {
+  const head = training.tinyHead(training.rowsOf(compile(text), d));
+  for (let step = 0; step < 400; step += 1) training.trainStep(head);
+  return training.measured(head);
+}"""
+
+
+def test_a_head_learns_with_sinusoids_and_not_without_an_encoding(page):
+    sines, nothing = (page.evaluate(TRAIN, [text, 16]) for text in (SINUSOIDS, "0"))
+    assert sines["right"] > 0.98
+    assert 1 / 8 < nothing["right"] < 0.4, "it sees a bag of words"
+    assert sines["loss"] < 0.1 < 1.5 < nothing["loss"]

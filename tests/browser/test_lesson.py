@@ -10,14 +10,16 @@ from axe_playwright_python.sync_playwright import Axe
 from browser.untrained import live_data
 from lesson.pretend_models import pretend_model
 from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.lesson import journey
 from posenc.explorer.lesson.lesson_page import SECTIONS, lesson_page
-from posenc.explorer.lesson.numbers import lesson_data
+from posenc.explorer.lesson.numbers import BASES, WIDTHS, lesson_data
 from posenc.explorer.lesson.orders import PAIRS
 from posenc.explorer.lesson.trained_models import learned_maps, trained_models
-from posenc.inspect import input_sum, order_by_architecture, shift_derivation
+from posenc.inspect import input_sum, order_by_architecture, position_change, shift_derivation
 from posenc.inspect.order import word_layer
 from posenc.lab.tour_plan import tour_experiments
+from posenc.learn import find_positions
 
 SECTION_NAMES = [section.name for section in SECTIONS]
 
@@ -128,7 +130,7 @@ def test_the_readers_own_words_take_vectors_of_the_file_in_every_section(watched
         view.get_by_label("your own words", exact=True).check()
     field = words.get_by_label("Two to four words of your own")
     field.fill("<b>We</b> really saw HER!")
-    assert words.locator(".chip").all_inner_texts() == ["her", "saw", "really", "b>we</b"]
+    assert words.locator(".chip").all_inner_texts() == ["HER", "saw", "really", "b>We</b"]
     words.get_by_label("What tells the layer").select_option(label="sinusoidal")
     layer = word_layer(Sinusoidal(dim=16), causal=False, seed=0)
     expected = layer.outputs([["today", "man", "bites", "dog"]])[0, :, :8]
@@ -245,6 +247,67 @@ def test_numbers_of_any_length_and_none(watched, lesson):
         field.fill(wrong)
         page.wait_for_timeout(30)
         assert page.locator("#view-dials .problem").inner_text().startswith("Type a whole number")
+
+
+@pytest.mark.browser
+def test_bits_and_pairs_of_a_number_lie_over_one_axis(watched, lesson):
+    page = opened(watched, lesson)
+    paths = page.locator("#view-dials .wave path:not(.dot)").evaluate_all("all => all.map((e) => e.getAttribute('d'))")
+    assert len(paths) == 8 + 4
+    for bit, path in enumerate(paths[:8]):
+        flips = [float(part.split("V")[0]) for part in path.split("H")[1:-1]]
+        expected = [number / 1.5 for number in range(1, 151) if number >> bit & 1 != (number - 1) >> bit & 1]
+        np.testing.assert_allclose(flips, expected, atol=0.006)
+    for pair, path in enumerate(paths[8:]):
+        points = np.array([part.split() for part in path[1:].split("L")], dtype=float)
+        sines = Sinusoidal(dim=8).embed(points[:, 0] * 1.5)[:, 2 * pair]
+        np.testing.assert_allclose((10 - points[:, 1]) / 7, sines, atol=0.01)
+    assert page.locator("#view-dials .axis div span").all_inner_texts() == ["0", "50", "100", "150"]
+
+
+@pytest.mark.browser
+def test_a_value_is_solved_for_its_position_as_posenc_recover_does(watched, lesson):
+    view = opened(watched, lesson).locator("#view-recover")
+    for dimension, text, dim, base in ((3, "0.85", 16, 100.0), (2, "-0.3", 8, 10_000.0)):
+        encoding = Sinusoidal(dim, base)
+        for label, value in (("Width d", WIDTHS.index(dim)), ("Base n", BASES.index(base)), ("Dimension", dimension)):
+            view.get_by_label(label).fill(str(value))
+        view.get_by_label("Its value").fill(text)
+        view.get_by_text(f"{text} = ").wait_for()
+        found = find_positions({dimension: text}, conventions=encoding, largest=1000)
+        listed = view.locator(".verdict").inner_text().partition(": ")[2].split(", ")
+        assert [int(listed[0]), int(listed[1])] == [found.fits[0].first, found.fits[0].following]
+        solved = found.derivation()[4]
+        shown = view.locator(".numbers").nth(1).inner_text().replace("−", "-")
+        assert float(shown.split(" = ")[-1]) == pytest.approx(float(solved.split(" = ")[-1]), rel=1e-4)
+    view.get_by_label("Its value").fill("1.5")
+    view.locator(".problem", has_text="Type a number from −1 to 1").wait_for()
+
+
+@pytest.mark.browser
+def test_one_word_at_three_places_and_the_slope_of_a_dimension(watched, lesson):
+    page = opened(watched, lesson)
+    change = position_change(RoPE(dim=128))
+    view = page.locator("#view-same")
+    view.get_by_label("rotary").check()
+    view.get_by_label("99").check()
+    for share in change.shares[-1]:
+        assert f"{100 * share:.1f} %" in view.locator(".verdict").inner_text()
+    line = page.locator("#view-waves .worked").last.inner_text().replace("−", "-")
+    assert float(line.split("slope is ")[1]) == pytest.approx(np.cos(3), abs=1e-4)
+
+
+@pytest.mark.browser
+def test_four_terms_of_each_score_sum_to_the_score(watched, lesson):
+    view = opened(watched, lesson).locator("#view-layer")
+    view.get_by_label("6 scores").check()
+    tables = view.locator(".terms table").all()
+    terms = [numbers_in(table.locator("tbody td").all_inner_texts()) for table in tables]
+    np.testing.assert_allclose(sum(terms[:4]), terms[4], atol=0.021)
+    scores = numbers_in(view.locator(".cell-table").first.locator("tbody td").all_inner_texts())
+    np.testing.assert_array_equal(terms[4], scores)
+    view.get_by_label("rotary").check()
+    assert view.locator(".terms").is_hidden(), "a rotated score has one term"
 
 
 @pytest.mark.browser

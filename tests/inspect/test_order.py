@@ -9,7 +9,7 @@ from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
-from posenc.inspect import order_blindness
+from posenc.inspect import input_sum, order_blindness
 from posenc.inspect.order import embedding
 from posenc.learn import ERRATA, errata
 
@@ -91,3 +91,13 @@ def test_errata_name_a_source_and_differ_from_what_is_right():
         assert any(source in entry.source for source in ("lecture", "article", "lesson", "notes", "chapter"))
         if entry.position is not None:
             assert entry in errata(entry.encoding, entry.position, entry.dimension)
+
+
+def test_a_name_keeps_its_capital_and_the_first_word_of_a_sentence_does_not():
+    shown = [word.word for word in order_blindness("Ann met Bob at home", "At home Bob met Ann").words]
+    assert shown == ["Ann", "met", "Bob", "at", "home"]
+    assert order_blindness("Rohan killed the lion", "lion killed the Rohan").words[0].word == "Rohan"
+    assert [word.word for word in order_blindness("Dog bites man", "Man bites dog").words] == ["dog", "bites", "man"]
+    assert input_sum("Ann met Bob", Sinusoidal(dim=8)).words == ("Ann", "met", "Bob")
+    drawn = [input_sum(text, Sinusoidal(dim=8)).embeddings for text in ("Ann met", "ann met")]
+    np.testing.assert_array_equal(*drawn)

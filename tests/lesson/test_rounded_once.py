@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posenc.explorer.lesson import bugs, numbers, orders, trained_models
+from posenc.explorer.lesson import bugs, embedded_words, numbers, orders, trained_models
 from posenc.explorer.lesson.numbers import lesson_data
 from posenc.explorer.lesson.rounded import rounded
 
@@ -50,7 +50,7 @@ def test_numbers_about_every_tie():
 
 def test_every_number_of_the_lesson(monkeypatch: pytest.MonkeyPatch):
     held = lesson_data(PAIRS, 0)
-    for module in (bugs, numbers, orders):
+    for module in (bugs, embedded_words, numbers, orders):
         monkeypatch.setattr(module, "rounded", lambda values: np.asarray(values, dtype=np.float64).tolist())
     exact = lesson_data(PAIRS, 0)
     assert differing({"sum": {"P": [[0.995]]}}, {"sum": {"P": [[math.cos(0.1)]]}}), "the check sees a second rounding"

@@ -77,7 +77,7 @@ def test_word_order_is_dark_only_where_the_order_is_told():
     expected = [word.amount for word in order_blindness("Ann met Bob", "Bob met Ann", RoPE(dim=8)).words]
     assert amounts["no encoding"].tolist() == [0.0, 0.0, 0.0]
     assert amounts["RoPE(dim=8)"].tolist() == expected
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["ann", "met", "bob"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["Ann", "met", "Bob"]
 
 
 def test_layers_have_the_colour_of_their_group():

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc.core import text_lines
 from posenc.core.doors import Encoding, Params
-from posenc.inspect.order import checked_words, word_layer
+from posenc.inspect.order import checked_words, spelling, word_layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,4 +80,5 @@ def attention_map(
     words = checked_words("sentence", sentence)
     layer = word_layer(encoding, causal=causal, seed=seed, params=params)
     weights = np.asarray(layer.attended([words]).weights[0], dtype=np.float64)
-    return AttentionMap(tuple(words), layer.encoding, causal, weights)
+    shown = spelling(sentence)
+    return AttentionMap(tuple(shown[word] for word in words), layer.encoding, causal, weights)

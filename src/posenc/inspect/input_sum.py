@@ -11,7 +11,7 @@ import numpy as np
 from posenc.core import arrays, text_lines, validation
 from posenc.core.doors import AdditiveEncoding, Params
 from posenc.inspect.encoding_facts import drawn_params
-from posenc.inspect.order import checked_words, embedding
+from posenc.inspect.order import checked_words, embedding, spelling
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,8 @@ def input_sum(
             f"embeddings must be finite numbers of shape {table.rows.shape}, words by dimensions; got shape "
             f"{values.shape}. Give one vector for each word."
         )
-    return InputSum(tuple(words), encoding, values, table.rows, values + table.rows)
+    shown = spelling(sentence)
+    return InputSum(tuple(shown[word] for word in words), encoding, values, table.rows, values + table.rows)
 
 
 def _by_word(words: list[str], width: int, seed: int, given: Mapping[str, Any]) -> np.ndarray:

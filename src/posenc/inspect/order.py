@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -251,7 +251,9 @@ class WordLayer:
         (sentence, here), (other, there) = one, two
         first, second = words_of(sentence), words_of(other)
         changes, rounding = word_changes((first, here), (second, there), self.width)
-        alone = tuple(dict.fromkeys(word for word in first + second if _odd(word, first, second)))
+        shown = spelling(sentence, other)
+        changes = tuple(replace(change, word=shown[change.word]) for change in changes)
+        alone = tuple(dict.fromkeys(shown[word] for word in first + second if _odd(word, first, second)))
         return OrderBlindness(sentence, other, self.encoding, self.causal, changes, alone, rounding, changes_nothing)
 
 
@@ -339,6 +341,31 @@ def words_of(sentence: str) -> list[str]:
         ['the', 'dog', 'bites', 'the', 'man']
     """
     return [word for word in (part.strip(PUNCTUATION) for part in sentence.lower().split()) if word]
+
+
+def spelling(*sentences: str) -> dict[str, str]:
+    """Each word of some sentences, as `words_of` reads it, and how it is shown: a name keeps its capital.
+
+    A word is shown without a capital if it stands somewhere without one, or only ever begins one of several sentences.
+
+    Example:
+        >>> spelling("Dog bites Ann", "Ann bites dog")
+        {'dog': 'dog', 'bites': 'bites', 'ann': 'Ann'}
+    """
+    seen: dict[str, list[tuple[str, bool]]] = {}
+    for sentence in sentences:
+        typed = [word for word in (part.strip(PUNCTUATION) for part in sentence.split()) if word]
+        for index, word in enumerate(typed):
+            seen.setdefault(word.lower(), []).append((word, index == 0))
+    return {word: _shown(word, places) for word, places in seen.items()}
+
+
+def _shown(word: str, places: list[tuple[str, bool]]) -> str:
+    """A word as it is typed inside a sentence; without capitals where it only begins one of several."""
+    inside = [typed for typed, begins in places if not begins]
+    if not inside:
+        return places[0][0] if len(places) == 1 else word
+    return word if word in inside else inside[0]
 
 
 def usual_encodings(longest: int) -> tuple[Encoding, ...]:

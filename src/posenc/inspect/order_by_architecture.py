@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from posenc.core import text_lines, validation
-from posenc.inspect.order import DIM, WordChange, change_lines, checked_words, embedding, word_changes, word_layer
+from posenc.inspect.order import (
+    DIM,
+    WordChange,
+    change_lines,
+    checked_words,
+    embedding,
+    spelling,
+    word_changes,
+    word_layer,
+)
 
 #: Words that a convolution reads at once: the word and its two neighbours.
 KERNEL = 3
@@ -73,10 +82,11 @@ def order_by_architecture(sentence: str, other: str, *, seed: int = 0) -> tuple[
     """
     first, second = checked_words("sentence", sentence), checked_words("other", other)
     seed = validation.integer("seed", seed, 0, (1 << 63) - 1)
-    results = []
+    shown, results = spelling(sentence, other), []
     for name, layer in LAYERS.items():
         here, there = layer(first, seed), layer(second, seed)
         changes, _ = word_changes((first, here), (second, there), DIM)
+        changes = tuple(replace(change, word=shown[change.word]) for change in changes)
         results.append(ArchitectureOrder(name, sentence, other, here, there, changes))
     return tuple(results)
 

@@ -184,7 +184,7 @@ function texts(picture, place, colours) {
       colour: soft,
       size: 11 * scale,
     })),
-    { text: `${rowTitle} ↓`, x: place.x, y: 12 * scale, anchor: "start", colour: soft, size: 12 * scale },
+    rowLabel(`${rowTitle} ↓`, place, soft),
     {
       text: `${columnTitle} →`,
       x: place.across - RIGHT,
@@ -194,6 +194,14 @@ function texts(picture, place, colours) {
       size: 12 * scale,
     },
   ];
+}
+
+/** The title of the rows above them; farther left where the scale of colours would lie over it. */
+function rowLabel(text, place, colour) {
+  const { scale } = place;
+  const end = barPlace(place).x - 36 * scale;
+  const x = Math.max(2, Math.min(place.x, end - 7 * scale * text.length));
+  return { text, x, y: 12 * scale, anchor: "start", colour, size: 12 * scale };
 }
 
 function numbers(picture, place, colours) {

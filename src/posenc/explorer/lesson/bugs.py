@@ -14,7 +14,7 @@ from posenc.explorer.lesson.rounded import rounded
 from posenc.frequencies import DynamicNTK
 from posenc.inspect.rounding import narrowed
 
-#: Rotary encoding of the training: base and layout of Llama 3, stretched to four times its length.
+#: Rotary encoding that the head is built for: base and layout of Llama 3, stretched to four times its length.
 RIGHT = RoPE(dim=64, base=500_000.0, pairing="halves", scaling=DynamicNTK(factor=4.0, original=8192, length=32_768))
 #: How far back the head looks, from the short text that a test tries to the long one that a user reads.
 DISTANCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -56,7 +56,7 @@ OTHER_LAYOUT = replace(RIGHT, pairing="adjacent")
 OTHER_BASE = replace(RIGHT, base=10_000.0)
 UNSCALED = replace(RIGHT, scaling=None)
 BUGS = (
-    Bug("nothing broken", "Queries and keys turn as they did in training: the head finds its word at every distance."),
+    Bug("nothing broken", "Queries and keys turn as the head was built for: it finds its word at every distance."),
     Bug(
         "wrong pair layout",
         "The weights pair channel i with i + d/2, the code pairs neighbours. Every channel rotates at another "
@@ -147,7 +147,7 @@ def _weights(bug: Bug, distance: int) -> np.ndarray:
     query = keys[-1:]
     start = np.zeros(RIGHT.head_dim)
     start[: RIGHT.head_dim // 2] = 1.0
-    # The query's weights hold the rotation back by `distance`, as they would after training.
+    # The query holds the rotation back by `distance`: what training would have to find is written down here.
     back = RIGHT.rotation([distance], dtype=np.float64)
     content = np.concatenate([np.asarray(back.cos)[0], -np.asarray(back.sin)[0]])
     q = _rotated(bug, content[None], query, query=True)

@@ -37,6 +37,8 @@ SECTIONS = (
     Section("waves", "Many waves: the encoding of 2017"),
     Section("dials", "Any number, in bits and on dials"),
     Section("sum", "Embedding + encoding"),
+    Section("same", "One word at three places"),
+    Section("recover", "From a value back to its position"),
     Section("shift", "A step is a rotation"),
     Section("turn", "Turn it by hand"),
     Section("product", "Only the difference is left"),

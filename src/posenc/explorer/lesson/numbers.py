@@ -14,13 +14,13 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.browser_frequencies import browser_frequencies, browser_sinusoids
 from posenc.explorer.engine_answers import answers_of
 from posenc.explorer.lesson.bugs import BUGS, DISTANCES, broken
+from posenc.explorer.lesson.embedded_words import at_three_places, input_sums
 from posenc.explorer.lesson.layer_walk import layer_walk
 from posenc.explorer.lesson.orders import architectures_of, orders_of, own_words
-from posenc.explorer.lesson.quiz import quiz
+from posenc.explorer.lesson.quiz import exercises, quiz
 from posenc.explorer.lesson.rounded import rounded
-from posenc.inspect import input_sum, score_by_distance
+from posenc.inspect import score_by_distance
 from posenc.learn import ERRATA, LADDER, ladder_figures
-from posenc.learn.course.questions import BOOK, QUESTIONS, Question, grade
 from posenc.phase import fixed_sinusoids_of
 
 WIDTHS, BASES = (2, 4, 6, 8, 16, 32, 64), (10.0, 100.0, 1000.0, 10_000.0, 500_000.0)
@@ -34,13 +34,14 @@ def lesson_data(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]
         "own": own_words(seed),
         "ladder": _ladder(),
         "grid": _grid(),
-        "sum": _sums(pairs[0], seed),
+        "sum": input_sums(pairs[0], seed),
+        "same": at_three_places(),
         "distance": _by_distance(),
         "layer": layer_walk(),
         "rotation": {"frequencies": browser_frequencies(RoPE(dim=8).frequencies), "encoding": "RoPE(dim=8)"},
         "bugs": {"distances": DISTANCES, "switches": [broken(bug) for bug in BUGS]},
         "layouts": _layouts(),
-        "exercises": _exercises(),
+        "exercises": exercises(),
         "quiz": quiz(),
         "engines": _disagreement(),
         "errata": [{"source": one.source, "printed": one.printed, "correct": one.correct} for one in ERRATA],
@@ -96,26 +97,6 @@ def _waves(encoding: Sinusoidal) -> dict[str, Any]:
     }
 
 
-def _sums(pair: tuple[str, str], seed: int) -> list[dict[str, Any]]:
-    small, chapter = Sinusoidal(dim=8), Sinusoidal(dim=16, base=100.0)
-    embeddings = np.array(input_sum("classify the book", chapter, seed=seed).embeddings)
-    embeddings[2] = BOOK
-    sums = (
-        *(input_sum(sentence, small, seed=seed) for sentence in pair),
-        input_sum("classify the book", chapter, embeddings=embeddings),
-    )
-    return [
-        {
-            "words": one.words,
-            "encoding": short(one.encoding),
-            "E": rounded(one.embeddings),
-            "P": rounded(one.positional),
-            "X": rounded(one.total),
-        }
-        for one in sums
-    ]
-
-
 def _by_distance() -> dict[str, Any]:
     reach = 65
     return {
@@ -146,22 +127,3 @@ def _layouts() -> dict[str, Any]:
             "halves weights, adjacent rotation": rounded(rotated(adjacent, q) @ k),
         },
     }
-
-
-def _exercises() -> list[dict[str, Any]]:
-    """Questions of the sources; the practice question is graded under both exponents, as `posenc check` does."""
-    return [
-        {
-            **{name: getattr(one, name) for name in ("name", "source", "asks", "kind", "answer", "note", "tolerance")},
-            "ideas": [{"name": name, "pattern": pattern} for name, pattern in one.ideas],
-            "numbers": [] if one.numbers is None else [float(value) for value in one.numbers()],
-            "grades": _grades(one) if one.kind == "position" else {},
-        }
-        for one in QUESTIONS
-        if one.kind != "function"
-    ]
-
-
-def _grades(asked: Question) -> dict[str, list[str]]:
-    """Grades that `posenc check` gives to the two positions that fit, and to any other."""
-    return {answer: list(grade(asked, answer).lines) for answer in ("7", "929505", "1")}

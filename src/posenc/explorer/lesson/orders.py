@@ -11,7 +11,7 @@ from posenc.core.text_lines import short
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import input_sum, order_by_architecture
-from posenc.inspect.order import usual_encodings, word_layer, words_of
+from posenc.inspect.order import spelling, usual_encodings, word_layer, words_of
 
 PAIRS = (
     ("Dog bites man", "Man bites dog"),
@@ -83,7 +83,8 @@ def orders_of(pair: tuple[str, str], seed: int, *, every: int = EVERY_ORDER) -> 
             }
         )
     first = orders.index(_order(words, other)) if _order(words, other) in orders else 1
-    return {"sentence": pair[0], "words": words, "orders": orders, "other": first, "choices": choices}
+    shown = [spelling(*pair)[word] for word in words]
+    return {"sentence": pair[0], "words": shown, "orders": orders, "other": first, "choices": choices}
 
 
 def _every_order(words: list[str]) -> list[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Statements of the sources to judge, true or false, each with the finding that decides it."""
+"""Statements of the sources to judge, each with the finding that decides it, and their questions with the answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from posenc.core import text_lines
 from posenc.lab.claims.claim_catalog import CLAIMS
 from posenc.lab.claims.findings import read_findings
+from posenc.learn.course.questions import QUESTIONS, Question, grade
 
 #: Claims of `posenc.lab.claims` that a reader of the lesson can judge, by their names.
 ASKED = (
@@ -45,3 +46,22 @@ def quiz() -> list[dict[str, Any]]:
         }
         for name in ASKED
     ]
+
+
+def exercises() -> list[dict[str, Any]]:
+    """Questions of the sources; the practice question is graded under both exponents, as `posenc check` does."""
+    return [
+        {
+            **{name: getattr(one, name) for name in ("name", "source", "asks", "kind", "answer", "note", "tolerance")},
+            "ideas": [{"name": name, "pattern": pattern} for name, pattern in one.ideas],
+            "numbers": [] if one.numbers is None else [float(value) for value in one.numbers()],
+            "grades": _grades(one) if one.kind == "position" else {},
+        }
+        for one in QUESTIONS
+        if one.kind != "function"
+    ]
+
+
+def _grades(asked: Question) -> dict[str, list[str]]:
+    """Grades that `posenc check` gives to the two positions that fit, and to any other."""
+    return {answer: list(grade(asked, answer).lines) for answer in ("7", "929505", "1")}

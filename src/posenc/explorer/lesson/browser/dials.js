@@ -4,10 +4,10 @@ import { cosSin } from "../../browser/angles.js";
 import { pageColour } from "../../browser/colours.js";
 import { textField } from "../../browser/controls.js";
 import { element, fill, shown, svg } from "../../browser/dom.js";
+import { numberWaves } from "./number_waves.js";
 import { play } from "./play.js";
 
 const LARGEST = 2n ** 53n;
-const PERIODS = 3;
 /** Width of a dial in a saved picture, and height of a line of text under it. */
 const SIDE = 170;
 const LINE = 20;
@@ -15,14 +15,14 @@ const LINE = 20;
 export function dials(view, { grid }) {
   const { sinusoids, frequencies } = grid.encodings["8/10000"];
   const problem = element("p", { class: "problem", role: "status" });
-  const bits = element("div", { class: "bits" });
+  const waves = element("div", { class: "waves" });
   const hands = element("div", { class: "hands plot" });
   hands.toSvg = () => savedDials([...hands.children]);
   const draw = (text) => {
     const number = parsed(text);
     problem.textContent = number === null ? "Type a whole number from 0 to 9,007,199,254,740,992." : "";
     if (number === null) return;
-    fill(bits, digits(number));
+    fill(waves, numberWaves(number, sinusoids.frequencies));
     fill(
       hands,
       frequencies.map((frequency, pair) => dial(Number(number), pair, frequency, sinusoids.frequencies[pair])),
@@ -44,8 +44,8 @@ export function dials(view, { grid }) {
     field,
     onward,
     problem,
-    element("h3", {}, "In bits, the last digit first"),
-    bits,
+    element("h3", {}, "Its bits, the last digit first, and its four pairs, over one axis"),
+    waves,
     element("h3", {}, "On four dials (d = 8, n = 10,000)"),
     hands,
   );
@@ -56,39 +56,6 @@ function parsed(text) {
   const plain = text.replace(/[\s,.]/g, "");
   if (!/^\d{1,16}$/.test(plain) || BigInt(plain) > LARGEST) return null;
   return BigInt(plain);
-}
-
-function digits(number) {
-  const text = number.toString(2);
-  return [...text].reverse().map((digit, index) => {
-    const period = 2n ** BigInt(index + 1);
-    const share = Number(((number % period) * 1000n) / period) / 1000;
-    return element(
-      "div",
-      { class: `bit bit-${digit}` },
-      element("span", { class: "mono" }, digit),
-      squareWave(share),
-      element("span", { class: "hint" }, index < 20 ? `every ${period / 2n}` : `2^${index}`),
-    );
-  });
-}
-
-/** The last periods of the square wave; it ends at the number. */
-function squareWave(share) {
-  const points = [];
-  for (let step = 0; step <= 120; step += 1) {
-    const phase = (((share + (step / 120 - 1) * PERIODS) % 1) + 1) % 1;
-    points.push([step / 1.2, phase >= 0.5 ? 4 : 16]);
-  }
-  const path = points
-    .map(([x, y], index) => (index && points[index - 1][1] !== y ? `H${x}V${y}` : `${index ? "L" : "M"}${x} ${y}`))
-    .join("");
-  return svg(
-    "svg",
-    { viewBox: "-1 0 104 20", "aria-hidden": "true", class: "wave" },
-    svg("path", { d: path }),
-    svg("circle", { cx: 100, cy: points.at(-1)[1], r: 3 }),
-  );
 }
 
 function dial(number, pair, frequency, limbs) {

@@ -4,6 +4,7 @@ import { button, slider, textField } from "../../browser/controls.js";
 import { element, fill } from "../../browser/dom.js";
 import { heatMap } from "../../browser/heat_map.js";
 import { compile } from "./formula.js";
+import { trainingPanel } from "./invent_training.js";
 import { gap, judge } from "./judge.js";
 import { PROPERTIES } from "./properties.js";
 
@@ -22,9 +23,13 @@ export function invent(view) {
   const verdict = element("p", { class: "verdict", role: "status" });
   const marks = element("ul", { class: "marks" });
   const map = heatMap({ label: "The formula's values: positions down, channels across", tallest: 300, cell: 24 });
+  const state = { formula: null };
+  const training = trainingPanel(() => state.formula && ["yours", state.formula, channels.get()]);
   const draw = () => {
     const d = channels.get();
     const formula = understood(field.get(), d, problem);
+    training.forget();
+    state.formula = formula;
     if (!formula) return;
     paper.textContent = `f(p, i) = ${field.get()}, ${d} channels`;
     map.draw(picture(formula, d));
@@ -60,6 +65,7 @@ export function invent(view) {
     map,
     verdict,
     marks,
+    training,
   );
   draw();
 }

@@ -4,6 +4,7 @@ import { button, choice } from "../../browser/controls.js";
 import { element, fill } from "../../browser/dom.js";
 import { cellTable } from "./cells.js";
 import { firstDifference, origin, run, STEPS } from "./layer_numbers.js";
+import { scoreTerms } from "./score_terms.js";
 import { segments } from "./segments.js";
 
 const KINDS = [
@@ -25,6 +26,8 @@ export function layer(view, { layer: given }) {
   const { words } = given;
   const sentence = (order) => order.map((word) => words[word]).join(" ");
   const places = element("div");
+  const terms = scoreTerms();
+  const sides = STEPS.map(() => [0, 1].map(() => side()));
   const said = element("p", { class: "plainly", role: "status" });
   const draw = () => {
     const runs = [FIRST, OTHERS[state.other]].map((order) => run(given, order, state.kind));
@@ -38,29 +41,29 @@ export function layer(view, { layer: given }) {
         element(
           "div",
           { class: "maps" },
-          runs.map((ran) => side(ran, step, found)),
+          sides[step].map(({ made }) => made),
         ),
       ),
     );
-    for (const table of places.querySelectorAll(".cells")) table.redraw();
+    for (const step of steps) runs.forEach((ran, index) => drawSide(sides[step][index], ran, step, found));
+    terms.draw(runs[0], words);
   };
-  const side = (ran, step, found) => {
+  const drawSide = ({ table, origins, pick }, ran, step, found) => {
     const { of, keys, says } = STEPS[step];
     const at = (word, column) => [ran.order.indexOf(word), keys ? ran.order.indexOf(column) : column];
     const [row, column] = at(state.word, keys ? Math.min(state.column, words.length - 1) : state.column);
-    const table = cellTable({ onPick: (r, c) => set({ step, word: ran.order[r], column: keys ? ran.order[c] : c }) });
-    table.redraw = () =>
-      table.draw({
-        rows: ran[of].map((values, place) => ({ name: `${words[ran.order[place]]}${"₀₁₂"[place]}`, values })),
-        columns: ran[of][0].map((_, each) => (keys ? words[ran.order[each]] : String(each))),
-        caption: `${sentence(ran.order)}. ${says(ran.kind)}`,
-        limit: 2,
-        ...(of === "weights" ? { kind: "sequential", low: 0, high: 1 } : {}),
-        marked: found?.step === step ? [at(found.word, found.column).join("/")] : [],
-        picked: `${row}/${column}`,
-      });
+    pick.chosen = (r, c) => set({ step, word: ran.order[r], column: keys ? ran.order[c] : c });
+    table.draw({
+      rows: ran[of].map((values, place) => ({ name: `${words[ran.order[place]]}${"₀₁₂"[place]}`, values })),
+      columns: ran[of][0].map((_, each) => (keys ? words[ran.order[each]] : String(each))),
+      caption: `${sentence(ran.order)}. ${says(ran.kind)}`,
+      limit: 2,
+      ...(of === "weights" ? { kind: "sequential", low: 0, high: 1 } : {}),
+      marked: found?.step === step ? [at(found.word, found.column).join("/")] : [],
+      picked: `${row}/${column}`,
+    });
     const lines = origin(ran, step, row, column, words).map((line) => element("p", { class: "mono" }, line));
-    return element("div", {}, table, element("div", { class: "worked origin" }, lines));
+    fill(origins, lines);
   };
   const set = (change) => {
     Object.assign(state, change);
@@ -116,8 +119,17 @@ export function layer(view, { layer: given }) {
     places,
     said,
     element("div", { class: "row" }, go, every),
+    terms,
   );
   draw();
+}
+
+/** The table of one order, made once, and where its chosen number comes from. */
+function side() {
+  const pick = {};
+  const table = cellTable({ onPick: (row, column) => pick.chosen(row, column) });
+  const origins = element("div", { class: "worked origin" });
+  return { made: element("div", {}, table, origins), table, origins, pick };
 }
 
 function differenceSentence(found, words, kind) {

@@ -22,6 +22,8 @@ import { others } from "./others.js";
 import { predictions } from "./predict.js";
 import { product } from "./product.js";
 import { quiz } from "./quiz.js";
+import { recover } from "./recover.js";
+import { same } from "./same.js";
 import { shares } from "./shares.js";
 import { shift } from "./shift.js";
 import { slides } from "./slides.js";
@@ -39,6 +41,8 @@ const VIEWS = {
   waves,
   dials,
   sum,
+  same,
+  recover,
   shift,
   turn,
   product,

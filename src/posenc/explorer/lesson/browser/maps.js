@@ -8,7 +8,14 @@ import { segments } from "./segments.js";
 export function maps(view, { maps: trained }) {
   const state = { encoding: 3, sentence: 0 };
   const verdict = element("p", { role: "status" });
-  const grid = element("div", { class: "maps" });
+  const shown = ["before", "after"].flatMap((when) =>
+    trained[0][when][0].map((_, head) => ({ when, head, table: cellTable() })),
+  );
+  const grid = element(
+    "div",
+    { class: "maps" },
+    shown.map(({ table }) => table),
+  );
   const draw = () => {
     const one = trained[state.encoding];
     const right = Math.round(100 * one.accuracy);
@@ -16,12 +23,7 @@ export function maps(view, { maps: trained }) {
       `${one.name}: ${right} % of the nouns get their role right in fresh sentences, ` +
       `after ${one.steps} steps. A guess has 50 %.`;
     verdict.className = one.accuracy > 0.9 ? "verdict good" : "verdict bad";
-    fill(
-      grid,
-      ["before", "after"].flatMap((when) =>
-        one[when][state.sentence].map((weights, head) => map(one, weights, when, head, state.sentence)),
-      ),
-    );
+    for (const each of shown) drawMap(each, one, state.sentence);
   };
   const encoding = choice({
     label: "Encoding",
@@ -45,17 +47,16 @@ export function maps(view, { maps: trained }) {
   draw();
 }
 
-function map({ words }, weights, when, head, sentence) {
-  const table = cellTable();
+function drawMap({ when, head, table }, one, sentence) {
+  const words = one.words[sentence];
   table.draw({
-    rows: words[sentence].map((name, row) => ({ name, values: weights[row] })),
-    columns: words[sentence],
+    rows: words.map((name, row) => ({ name, values: one[when][sentence][head][row] })),
+    columns: words,
     caption: `${when} training, head ${head}`,
     kind: "sequential",
     low: 0,
     high: 1,
   });
-  return table;
 }
 
 function scores(trained) {

@@ -65,14 +65,15 @@ function same(words, others) {
   return words.join(" ") === others.join(" ");
 }
 
-/** The words of a text as posenc reads them: without capitals and the punctuation around them. */
+/** The words of a text, without the punctuation around them. */
 function wordsOf(text) {
-  const parts = text.toLowerCase().split(/\s+/u);
+  const parts = text.split(/\s+/u);
   return parts.map((part) => part.replace(/^[\p{P}\p{S}]+|[\p{P}\p{S}]+$/gu, "")).filter(Boolean);
 }
 
 function problemOf(words) {
-  const repeated = words.find((word, index) => words.indexOf(word) < index);
+  const lower = words.map((word) => word.toLowerCase()); // posenc reads a word without its capitals
+  const repeated = lower.find((word, index) => lower.indexOf(word) < index);
   if (repeated) return `“${repeated}” stands there twice; type different words.`;
   if (words.length < FEWEST || words.length > MOST) return `Type two to four words; these are ${words.length}.`;
   return "";

@@ -4,11 +4,13 @@ import { sinusoidTable } from "../../browser/angles.js";
 import { slider } from "../../browser/controls.js";
 import { element, fill, shown } from "../../browser/dom.js";
 import { heatMap } from "../../browser/heat_map.js";
+import { slopePlot } from "./slope.js";
 
 const POSITIONS = [8, 16, 32, 64, 128];
 
 export function waves(view, { grid }) {
   const formula = element("p", { class: "worked mono", role: "status" });
+  const slope = slopePlot();
   const state = { row: 3, column: 0 };
   const map = heatMap({
     label: "Sinusoidal encoding: positions down, dimensions across",
@@ -37,6 +39,7 @@ export function waves(view, { grid }) {
     formula.textContent =
       `PE(${row}, ${column}) = ${wave}(${row} / ${base.get()}^(2·${i}/${width.get()})) = ` +
       `${wave}(${shown(angle)}) = ${shown(value)}`;
+    slope.draw({ row, column, frequency: encoding().frequencies[i], last: length.get() - 1 });
   };
   const draw = () => {
     const rows = length.get();
@@ -58,6 +61,6 @@ export function waves(view, { grid }) {
     });
     explain();
   };
-  fill(view, element("div", { class: "controls" }, width, base, length), map, formula);
+  fill(view, element("div", { class: "controls" }, width, base, length), map, formula, slope);
   draw();
 }
