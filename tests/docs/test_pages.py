@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 import posenc
-from generator import encoding, kinds
+from generator import encoding, gallery, kinds
 from generator.docstring import docstring
 from generator.text import escaped, file_name, imports, short
 from posenc.core.doors import Claim
@@ -70,3 +70,23 @@ def test_code_in_prose_stays_as_it_is() -> None:
 def test_every_row_has_a_kind_of_picture_and_a_caption() -> None:
     assert {kinds.kind(row) for row in posenc.CATALOG} <= set(kinds.CAPTIONS)
     assert all(kinds.caption(row) for row in posenc.CATALOG)
+
+
+def test_a_page_shows_the_rotation_and_the_models_that_use_it() -> None:
+    pages = {row.name: encoding.page(row) for row in posenc.CATALOG if row.name in ("RoPE", "YaRN", "Learned", "NoPE")}
+    assert "pair 1 (dimensions 2, 3): angle = 3 / 10000^(2/8) = 0.3 rad" in pages["RoPE"]
+    used = {
+        name: page.partition("## Released models that use it")[2].partition("##")[0] for name, page in pages.items()
+    }
+    assert "Llama 3 8B" in used["RoPE"]
+    assert "DeepSeek-V3" in used["YaRN"]
+    assert "Llama 3 8B" not in used["YaRN"]
+    assert "GPT-2" in used["Learned"]
+    assert not used["NoPE"], "a model without positions in some layers has an encoding in the others"
+
+
+def test_the_gallery_does_not_open_on_a_blank_picture() -> None:
+    section = gallery.page().partition("## Adds")[2].partition("## Rotates")[0]
+    names = re.findall(r"\*\*(\w+)\*\*\]", section)
+    assert names[-1] == "NoPE"
+    assert names[0] == "Count"

@@ -12,7 +12,10 @@ from generator.docstring import Docstring, docstring
 from generator.snippets import torch_and_jax
 from generator.text import escaped, file_name, linked, short
 from posenc.catalog import CATALOG, Row
-from posenc.core.doors import Encoding
+from posenc.core.doors import Encoding, RotaryEncoding
+from posenc.learn import worked
+from posenc.models.released.position_facts import position_facts
+from posenc.models.released.released_models import released_models
 
 #: What each claim of an encoding means to its user.
 CLAIMS = {
@@ -26,6 +29,8 @@ CLAIMS = {
     "symmetric": "the pair (m, n) gets the same value as (n, m)",
     "shift-linear": "row t + k is M(k) times row t, with a matrix M(k) that is the same for every t",
 }
+#: Lines of a worked rotation that a page shows.
+WORKED = 14
 SOURCES = Path(posenc.__file__).parents[1]
 
 
@@ -43,8 +48,10 @@ def page(row: Row) -> str:
         *map(escaped, filter(None, (*described.prose, described.references))),
         *_arguments(row.about, described),
         *_example(described.example),
+        *_rotation(row.samples[0]),
         "## Claims",
         _claims(row.samples[0]),
+        *_models(row),
         *_snippets(row.samples[0]),
         "## Samples",
         "Every test of the catalog runs these encodings:",
@@ -92,6 +99,26 @@ def _example(text: str) -> list[str]:
     head = "\n".join([*known, ">>> import numpy as np", ">>> from posenc import *"])
     text = text.replace(">>> import numpy as np\n", "")
     return ["## Example", f"```python\n{head}\n{text}\n\n```"] if text else []
+
+
+def _rotation(encoding: Encoding) -> list[str]:
+    """The rotation of the first pairs of a sample, with its numbers, as `posenc explain` prints it."""
+    if not isinstance(encoding, RotaryEncoding):
+        return []
+    place = 3 if encoding.axes == 1 else tuple(range(3, 3 + encoding.axes))
+    lines = worked(encoding, place).lines()
+    return ["## The rotation, worked out", "```text\n" + "\n".join(lines[:WORKED]) + "\n```"]
+
+
+def _models(row: Row) -> list[str]:
+    """The released models that posenc lists with this encoding, or this scaling of its frequencies."""
+    names = [
+        model.name
+        for model in released_models()
+        if any(row.name in (facts.encoding, facts.scaling.partition(" ")[0]) for facts in position_facts(model))
+    ]
+    listed = f"{', '.join(map(escaped, names))}. `posenc explain NAME` says what each does with positions."
+    return ["## Released models that use it", listed] if names else []
 
 
 def _claims(encoding: Encoding) -> str:

@@ -6,6 +6,7 @@ import posenc
 from generator import kinds
 from generator.text import WIDE, escaped, file_name
 from posenc.catalog import Row
+from posenc.encodings.adds.nope import NoPE
 
 #: What each door does, and its method.
 WAYS = {
@@ -40,6 +41,7 @@ def thumbnail(name: str, docs: str) -> str:
 
 def _section(door: str) -> str:
     rows = [row for row in posenc.CATALOG if row.samples[0].door == door]
+    rows.sort(key=lambda row: row.encoding is NoPE)  # its picture is blank: nobody should meet it first
     shown = sorted({kinds.kind(row) for row in rows})
     meanings = "\n".join(f"- {kinds.CAPTIONS[kind]}" for kind in shown)
     return "\n\n".join(
