@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from browser.untrained import live_data
+from browser.untrained import live_data, longer_data
 from lesson.pretend_models import pretend_model
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.rotates.rope import RoPE
@@ -54,6 +54,7 @@ def lesson(tmp_path_factory):
     data["maps"] = [learned_maps(*each, 2, 0) for each in journey.LEARNERS[:4]]
     data["models"] = pretend_models()
     data["live"] = live_data()
+    data["longer"] = longer_data()
     path = tmp_path_factory.mktemp("lesson") / "lesson.html"
     path.write_text(lesson_page(data, ""), encoding="utf-8")
     return path, data

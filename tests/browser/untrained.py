@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from lesson.pretend_models import pretend_model
+from lesson.pretend_models import pretend_model, pretend_scaled
 from posenc.explorer.lesson.reading import read_tokens
+from posenc.explorer.lesson.scaled_curves import scaled_curves
 from posenc.lab.experiment import Experiment
 from posenc.lab.prepare import prepare
 from posenc.lab.scoring import Examination
@@ -34,6 +35,15 @@ def drawn_models() -> list[TourModel]:
         rounded = in_eight_bits(drawn(experiment), experiment)
         models.append(replace(pretend_model(name, experiment, np.full((2, 16), 6.0)), rounded=rounded))
     return models
+
+
+def longer_data() -> dict:
+    """Data of the section on NTK and YaRN, with losses of one's own."""
+    rotary = tour_experiments("", 10)["rotary"]
+    model = pretend_model("rotary", rotary, np.full((2, 16), 6.0))
+    data = scaled_curves([replace(model, scaled=pretend_scaled())])
+    assert data is not None
+    return data
 
 
 def live_data() -> dict:

@@ -13,7 +13,7 @@ from posenc.lab.engines.events import Finished
 from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress
 from posenc.lab.tokens import default_text
-from posenc.lab.tour_model import losses_by_context, train_and_show
+from posenc.lab.tour_model import losses_by_context, scaled_losses, train_and_show
 from posenc.lab.tour_plan import LENGTHS, NAMES, TourModel, contexts, run_tour, tour_experiments
 
 
@@ -119,3 +119,20 @@ def _one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+def test_scaled_frequencies_change_a_trained_model_by_its_encoding_alone(text):
+    trained = prepare(small(RoPE(dim=8), text))
+    before = {name: value.clone() for name, value in trained.model.state_dict().items()}
+    plain, *scaled = scaled_losses(trained)
+    assert plain.contexts == (4, 8, 12, 16, 24, 32)
+    assert np.array_equal(plain.losses, losses_by_context(trained.examination, trained.experiment, plain.contexts, 48))
+    assert [(one.way, one.factor) for one in scaled[:3]] == [("YaRN", 1.5), ("linear", 1.5), ("larger base", 1.5)]
+    assert len(scaled) == 3 * 6
+    slow = {(one.way, one.factor): one.encoding.frequencies.wavelengths() for one in scaled}
+    usual = RoPE(dim=8).frequencies.wavelengths()
+    np.testing.assert_allclose(slow["linear", 4.0], 4 * usual, rtol=1e-12)
+    np.testing.assert_allclose(slow["larger base", 4.0][[0, -1]], usual[[0, -1]] * [1, 4], rtol=1e-4)
+    assert all(not np.array_equal(one.losses, plain.losses) for one in scaled)
+    assert all(torch.equal(value, before[name]) for name, value in trained.model.state_dict().items())
+    assert scaled_losses(prepare(small(NoPE(dim=16), text))) == ()

@@ -148,7 +148,7 @@ def test_ctrl_c_keeps_what_was_trained(monkeypatch, short_text, tmp_path, capsys
         assert [one["name"] for one in page_data(text)["models"]["models"]] == ["none", "sinusoidal"]
     else:
         assert "This page is partial. The models are not trained yet." in text
-        assert text.count("This part waits for its training.") == 4
+        assert text.count("This part waits for its training.") == 5
     assert [path.name for path in tmp_path.iterdir()] == ["part.html"]
 
 

@@ -7,13 +7,25 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from posenc import parse
+from posenc.encodings.rotates.rope import RoPE
 from posenc.lab import trial
 from posenc.lab.eight_bits import ByteMatrix, EightBitModel, byte_matrix
 from posenc.lab.experiment import Experiment
+from posenc.lab.extension_study.run_study import with_other_encoding
+from posenc.lab.extension_study.ways import extension_candidates
 from posenc.lab.models.transformer import Transformer
+from posenc.lab.prepare import Trial
 from posenc.lab.result import Progress
 from posenc.lab.scoring import Examination, losses_of_windows
-from posenc.lab.tour_plan import WINDOWS, TourModel, contexts
+from posenc.lab.tour_plan import WINDOWS, ScaledLosses, TourModel, contexts
+from posenc.models.extension_planning.planner import UNCHANGED
+
+#: Ways of scaling that the lesson shows, for how many times the trained length, and the contexts and windows that they
+#: are measured on; contexts are in eighths of the longest.
+SCALED_WAYS = ("linear", "larger base", "YaRN")
+SCALED_FACTORS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+SCALED_EIGHTHS, SCALED_WINDOWS = (1, 2, 3, 4, 6, 8), 48
 
 
 def train_and_show(name: str, experiment: Experiment) -> Iterator[Progress | TourModel]:
@@ -34,10 +46,13 @@ def _shown(name: str, trained: trial.TrainedTrial) -> TourModel:
     exam, experiment = trained.trial.examination, trained.trial.experiment
     losses = losses_by_context(exam, experiment, contexts(experiment))
     sample, result = trial.sample_tokens(trained.trial), trial.result_of(trained)
-    return TourModel(name, result, losses, sample, in_eight_bits(exam, experiment))
+    scaled = scaled_losses(trained.trial)
+    return TourModel(name, result, losses, sample, in_eight_bits(exam, experiment), scaled)
 
 
-def losses_by_context(exam: Examination, experiment: Experiment, contexts: tuple[int, ...]) -> np.ndarray:
+def losses_by_context(
+    exam: Examination, experiment: Experiment, contexts: tuple[int, ...], windows: int = WINDOWS
+) -> np.ndarray:
     """Mean loss of each window's last tokens at growing contexts.
 
     The same tokens are predicted at each context, only later in the sequence and with more before them. No token is a
@@ -47,13 +62,46 @@ def losses_by_context(exam: Examination, experiment: Experiment, contexts: tuple
         exam: The model and its text.
         experiment: Says the lengths.
         contexts: Tokens to read.
+        windows: How many at most.
 
     Returns:
         Nats a token, shape (windows, contexts).
     """
     lengths, tokens = experiment.test_lengths, len(exam.task.corpus.held_out)  # type: ignore[attr-defined]
     apart = (tokens - 1 - lengths[-1]) // (lengths[0] // 4) + 1
-    return losses_of_windows(exam, lengths, contexts, min(WINDOWS, apart))
+    return losses_of_windows(exam, lengths, contexts, min(windows, apart))
+
+
+def scaled_losses(trained: Trial) -> tuple[ScaledLosses, ...]:
+    """Measure a trained rotary model with its frequencies scaled for longer contexts; no weight is changed.
+
+    Args:
+        trained: Its encoding says whether it rotates.
+
+    Returns:
+        Losses of the unchanged encoding, then of each factor and way; nothing for other encodings.
+    """
+    experiment, encoding = trained.experiment, parse.record(trained.experiment.encoding)
+    if not isinstance(encoding, RoPE):
+        return ()
+    tried = [(UNCHANGED, 1.0, encoding)]
+    for factor in SCALED_FACTORS:
+        length = round(factor * experiment.length)
+        ways = extension_candidates(encoding, experiment.length, length, experiment.width)
+        tried += [
+            (way.name, factor, way.long) for way in ways if way.name in SCALED_WAYS and isinstance(way.long, RoPE)
+        ]
+    read = tuple(experiment.test_lengths[-1] * part // 8 for part in SCALED_EIGHTHS)
+    return tuple(
+        ScaledLosses(
+            way,
+            factor,
+            scaled,
+            read,
+            losses_by_context(with_other_encoding(trained, scaled).examination, experiment, read, SCALED_WINDOWS),
+        )
+        for way, factor, scaled in tried
+    )
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]

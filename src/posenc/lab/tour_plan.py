@@ -11,6 +11,7 @@ import numpy as np
 
 from posenc import parse
 from posenc.core.doors import Encoding
+from posenc.encodings.rotates.rope import RoPE
 from posenc.lab.comparison.comparison_plan import ENCODING_RATE, six
 from posenc.lab.eight_bits import EightBitModel
 from posenc.lab.engines import local
@@ -34,6 +35,25 @@ CONTEXTS, WINDOWS = 16, 192
 
 
 @dataclass(frozen=True, eq=False)
+class ScaledLosses:
+    """Losses of a trained rotary model whose frequencies are scaled for a longer context, without any more training.
+
+    Args:
+        way: Name of the way, as the extension study has it.
+        factor: How many times the trained length it is made for.
+        encoding: The scaled encoding.
+        contexts: Tokens of context at which losses are measured.
+        losses: Mean loss of the same last tokens of each held-out window, (windows, contexts).
+    """
+
+    way: str
+    factor: float
+    encoding: RoPE
+    contexts: tuple[int, ...]
+    losses: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class TourModel:
     """Trained model of the tour, as the lesson shows it.
 
@@ -43,6 +63,7 @@ class TourModel:
         losses: Mean loss of the same last tokens of each held-out window at growing contexts, (windows, contexts).
         sample: Token numbers of generated text.
         rounded: Weights for a page that runs the model.
+        scaled: Losses with scaled frequencies, of a rotary model; the first are those of the unchanged encoding.
     """
 
     name: str
@@ -50,6 +71,7 @@ class TourModel:
     losses: np.ndarray
     sample: tuple[int, ...]
     rounded: EightBitModel
+    scaled: tuple[ScaledLosses, ...] = ()
 
     @property
     def experiment(self) -> Experiment:

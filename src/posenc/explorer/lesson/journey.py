@@ -18,6 +18,7 @@ from posenc.explorer.lesson.live_models import live_models
 from posenc.explorer.lesson.numbers import lesson_data
 from posenc.explorer.lesson.orders import PAIRS, same_words
 from posenc.explorer.lesson.reading import Reading, read_tokens
+from posenc.explorer.lesson.scaled_curves import scaled_curves
 from posenc.explorer.lesson.trained_models import LEARNERS, learned_maps, trained_models
 from posenc.explorer.write_atomically import page_path, write_atomically
 from posenc.lab.experiment import Experiment
@@ -118,6 +119,8 @@ class Journey:
         finished = [self.models[name] for name in NAMES if name in self.models]
         self.data["models"] = trained_models(finished, reading)
         self.data["live"] = live_models(finished, reading)
+        if curves := scaled_curves(finished):
+            self.data["longer"] = curves
         missing = [name for name in NAMES if name not in self.models]
         self._write(f"This page is partial: not trained yet: {', '.join(missing)}." if missing else "")
 

@@ -50,13 +50,19 @@ SECTIONS = (
     Section("invent", "Invent your own"),
     Section("models", "Six models that differ in nothing else", "models"),
     Section("beyond", "Beyond the training length", "models"),
+    Section("longer", "Reaching further: NTK and YaRN", "longer"),
     Section("live", "Run the six models yourself", "live"),
     Section("break", "Break it yourself"),
     Section("layouts", "Two layouts, one encoding"),
+    Section("todays", "From pair to today’s models"),
+    Section("media", "Images and video"),
+    Section("packing", "Packed rows and caches"),
+    Section("precision", "What precision does"),
     Section("quiz", "True or false?", on_slides=False),
     Section("exercises", "Exercises", on_slides=False),
     Section("questions", "Questions that learners ask", has_view=False, on_slides=False),
     Section("trust", "How far to trust this", "models", on_slides=False),
+    Section("further", "Further reading", has_view=False, on_slides=False),
 )
 _FORMULA = re.compile(r'<div class="formula">.*?</div>\n?', re.DOTALL)
 
@@ -83,7 +89,7 @@ def lesson_page(data: Mapping[str, Any], status: str) -> str:
         title=f"{TITLE} A lesson on positional encoding",
         description=LEAD,
         entry=FOLDER / "browser" / "lesson.js",
-        styles=[BROWSER / "theme.css", FOLDER / "browser" / "lesson.css"],
+        styles=[BROWSER / "theme.css", FOLDER / "browser" / "lesson.css", FOLDER / "browser" / "today.css"],
         body=body,
         data=data,
     )

@@ -12,13 +12,13 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.browser_frequencies import browser_frequencies, browser_sinusoids
-from posenc.explorer.engine_answers import answers_of
 from posenc.explorer.lesson.bugs import BUGS, DISTANCES, broken
 from posenc.explorer.lesson.embedded_words import at_three_places, input_sums
 from posenc.explorer.lesson.layer_walk import layer_walk
 from posenc.explorer.lesson.orders import architectures_of, orders_of, own_words
 from posenc.explorer.lesson.quiz import exercises, quiz
 from posenc.explorer.lesson.rounded import rounded
+from posenc.explorer.lesson.today import today_data
 from posenc.inspect import score_by_distance
 from posenc.learn import ERRATA, LADDER, ladder_figures
 from posenc.phase import fixed_sinusoids_of
@@ -43,15 +43,9 @@ def lesson_data(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]
         "layouts": _layouts(),
         "exercises": exercises(),
         "quiz": quiz(),
-        "engines": _disagreement(),
         "errata": [{"source": one.source, "printed": one.printed, "correct": one.correct} for one in ERRATA],
+        **today_data(),
     }
-
-
-def _disagreement() -> dict[str, Any]:
-    """A real file that two engines read otherwise, as `posenc engines` measured it."""
-    rows = {row["engine"]: row for row in answers_of("gpt-oss 20B")["rows"]}
-    return {"right": rows["transformers"], "other": rows["llama.cpp"]}
 
 
 def _ladder() -> list[dict[str, Any]]:

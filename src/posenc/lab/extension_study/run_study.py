@@ -91,7 +91,7 @@ def _rotation(trial: Trial) -> RoPE:
 
 def _measured(study: Study, trial: Trial, way: ExtensionCandidate) -> Iterator[Extended]:
     """Measure a way before and after tuning."""
-    long, short = _with_encoding(trial, way.long), _with_encoding(trial, way.short)
+    long, short = with_other_encoding(trial, way.long), with_other_encoding(trial, way.short)
     yield Extended(way.name, repr(way.long), 0, _within_and_beyond(study, long, short))
     if study.tuning:
         for _ in _trained(long, study.tuning, trial.experiment.rate * TUNING_RATE, study.length):
@@ -126,7 +126,7 @@ def _searched_way(study: Study, trial: Trial, encoding: RoPE) -> ExtensionCandid
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def loss(divisors: Divisors) -> float:
-        model = _with_encoding(trial, searched(encoding, divisors, trained, study.length).long).model.eval()
+        model = with_other_encoding(trial, searched(encoding, divisors, trained, study.length).long).model.eval()
         return float(batch.loss(model))
 
     before = encoding.frequencies.radians()
@@ -149,8 +149,16 @@ def _trained(trial: Trial, steps: int, rate: float, length: int | None = None) -
     return train(trial.model.train(), examples, steps=steps, rate=rate, warmup=min(experiment.warmup, steps // 10))
 
 
-def _with_encoding(trial: Trial, encoding: Encoding) -> Trial:
-    """Trial with the same weights and another encoding of positions."""
+def with_other_encoding(trial: Trial, encoding: Encoding) -> Trial:
+    """Make a trial with the same weights and another encoding of positions.
+
+    Args:
+        trial: Trained or not.
+        encoding: Without parameters of its own.
+
+    Returns:
+        The trial; its model is another one.
+    """
     model = Transformer(trial.model.shape, [encoding], seed=0)
     model.load_state_dict(trial.model.state_dict())
     return dataclasses.replace(trial, model=model)

@@ -7,6 +7,7 @@ import { beyond } from "./beyond.js";
 import { breakIt } from "./break.js";
 import { dials } from "./dials.js";
 import { distance } from "./distance.js";
+import { docsLinks } from "./docs_links.js";
 import { exercises } from "./exercises.js";
 import { hero } from "./hero.js";
 import { invent } from "./invent.js";
@@ -16,9 +17,13 @@ import { layer } from "./layer.js";
 import { layouts } from "./layouts.js";
 import { ledger } from "./ledger.js";
 import { live } from "./live.js";
+import { longer } from "./longer.js";
 import { maps } from "./maps.js";
+import { media } from "./media.js";
 import { models } from "./models.js";
 import { others } from "./others.js";
+import { packing } from "./packing.js";
+import { precision } from "./precision.js";
 import { predictions } from "./predict.js";
 import { product } from "./product.js";
 import { quiz } from "./quiz.js";
@@ -28,6 +33,7 @@ import { shares } from "./shares.js";
 import { shift } from "./shift.js";
 import { slides } from "./slides.js";
 import { sum } from "./sum.js";
+import { todays } from "./todays.js";
 import { trust } from "./trust.js";
 import { turn } from "./turn.js";
 import { waves } from "./waves.js";
@@ -54,9 +60,14 @@ const VIEWS = {
   invent,
   models,
   beyond,
+  longer,
   live,
   break: breakIt,
   layouts,
+  todays,
+  media,
+  packing,
+  precision,
   quiz,
   exercises,
   trust,
@@ -76,6 +87,7 @@ function start() {
     revealAll();
     for (const folded of document.querySelectorAll("details")) folded.open = true;
   });
+  docsLinks(location.pathname);
   predictions(() => dispatchEvent(new Event("resize")));
   const bar = document.getElementById("slide-bar");
   const enter = slides(bar, revealAll, () => dispatchEvent(new Event("resize")));
