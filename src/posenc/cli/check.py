@@ -36,6 +36,7 @@ class CheckVerb(Verb):
       f(length, dim)           a table, or rotation matrices such as the article's get_rotary_matrix
       f(positions, dim)        the same for given positions; f(position, dim) for one of them
       f(position, i, dim)      one number; i counts channels 0 ... dim-1
+      f(length), f(positions)  one number for each position: a count, a count divided by the length, one sine
       f(x), f(x, positions)    vectors in, vectors with their positions added, or rotated, out; f(q, k, positions) too
       f(length, dim), f(x, positions)  cosines and sines too, as two results or complex numbers
       f(heads, length)         biases of ALiBi or T5; f(query_length, key_length), f(scores); f(heads) gives slopes

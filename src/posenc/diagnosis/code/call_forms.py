@@ -320,6 +320,8 @@ def _stacked(answers: list[NamedArray], axis: int = 0) -> NamedArray:
 def _probe(caller: Caller, positions: np.ndarray, answer: NamedArray) -> Probe:
     """The numbers at the positions that are compared; an error for what is neither a table nor rotations."""
     values, dtype = answer
+    if values.shape == (len(positions),) and "dim" not in caller.call.form:
+        values = values[:, None]  # one channel, as the first ideas of the ladder have
     dim = caller.dim if "dim" in caller.call.form or values.ndim < 2 else values.shape[-1]
     if values.shape not in ((len(positions), dim), (len(positions), dim, dim)):
         raise UnsupportedFormError(f"it returned shape {values.shape} for {len(positions)} positions and width {dim}")

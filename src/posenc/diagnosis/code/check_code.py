@@ -12,6 +12,7 @@ from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe
 from posenc.diagnosis.code.code_report import CodeReport, another_door
 from posenc.diagnosis.code.judge_bias_values import fitting_encoding, judge_bias_values
+from posenc.diagnosis.code.judge_column import judge_column
 from posenc.diagnosis.code.judge_tables import judge_table
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
 from posenc.diagnosis.code.kept_tables import kept_tables
@@ -59,9 +60,9 @@ def check_code(
     Args:
         target: A function, a class (made first) or an object such as a torch module. What an argument means is read off
             its name: f(length, dim), f(positions, dim), f(position, dim) and f(position, i, dim) return a table, row,
-            number, or rotation matrices; f(x), f(x, positions), f(x, position), f(q, k) and f(q, k, positions) take
-            vectors; cosines and sines, two results or complex numbers, stand for rotations; f(heads, length),
-            f(query_length, key_length) and f(scores) give biases, f(heads) slopes.
+            number, or rotation matrices, without a dim one column; f(x), f(x, positions), f(x, position), f(q, k) and
+            f(q, k, positions) take vectors; cosines and sines, two results or complex numbers, stand for rotations;
+            f(heads, length), f(query_length, key_length) and f(scores) give biases, f(heads) slopes.
         against: The one encoding that is meant, in place of every convention; it states width, heads and base.
         dim: The width to ask for, even, from 4; 16 if None.
         base: The base that is meant; 10000 if None.
@@ -181,6 +182,8 @@ def _bias_report(
 def _table_or_rotation_report(
     code: UserCode, observed: ObservedValues, probed_code: Probe, dim: int, base: float, against: Encoding | None
 ) -> CodeReport:
+    if observed.dim == 1:
+        return judge_column(observed, against)
     table_diagnosis = judge_table(observed, probed_code.tensors, against)
     if table_diagnosis is not None and (against is not None or not judge_values(observed, base=base).right):
         return table_diagnosis
