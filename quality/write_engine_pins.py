@@ -55,8 +55,17 @@ PACKAGES: tuple[tuple[str, str, str, bool], ...] = (
     ("sentencepiece", "sentencepiece", "0.2.3", False),
     ("onnxruntime", "onnxruntime", "1.32.0", False),
     ("onnxruntime-genai", "onnxruntime-genai", "0.18.0", False),
+    ("onnx", "onnx", "1.23.2", False),
+    ("onnx-ir", "onnx-ir", "1.1.0", False),
+    ("onnxscript", "onnxscript", "0.7.2", False),
+    ("onnx-shape-inference", "onnx-shape-inference", "0.4.0", False),
+    ("mobius-onnx", "mobius-onnx", "0.1.0", False),
+    ("protobuf", "protobuf", "7.36.2", False),
+    ("ml-dtypes", "ml-dtypes", "0.6.0", False),
+    ("flatbuffers", "flatbuffers", "25.12.19", False),
     ("ctranslate2", "ctranslate2", "4.8.5", False),
     ("openvino", "openvino", "2026.4.1", False),
+    ("openvino-telemetry", "openvino-telemetry", "2025.2.0", False),
 )
 #: Platforms besides this one, as pip names them, with the version of Python.
 ELSEWHERE = (

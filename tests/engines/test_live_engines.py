@@ -48,6 +48,23 @@ def test_a_folder_saved_by_transformers_5_in_mlx_lm() -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize("name", ["onnxruntime-genai", "mobius", "openvino", "keras-hub", "transformers-4"])
+def test_whole_models_agree_on_llama_with_the_older_keys(name: str) -> None:
+    parameters = dict(SAVED_BY_TRANSFORMERS_5["rope_parameters"])  # type: ignore[call-overload]
+    older = {key: value for key, value in SAVED_BY_TRANSFORMERS_5.items() if key != "rope_parameters"}
+    older |= {"rope_theta": parameters.pop("rope_theta"), "rope_scaling": parameters, "vocab_size": 1000}
+    (row,) = rows(older, name).values()
+    assert {cell.source for cell in row.cells.values()} == {"live"}
+    assert not row.differs
+
+
+@pytest.mark.nightly
+def test_ctranslate_2_leaves_the_factor_of_llama_3_out() -> None:
+    (row,) = rows({**SAVED_BY_TRANSFORMERS_5, "vocab_size": 1000}, "ctranslate2").values()
+    assert "is not applied" in row.cells["frequencies"].value
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["vllm", "sglang", "megatron-core", "torchtitan", "keras-hub", "transformers-4"])
 def test_engines_agree_on_llama_3(name: str) -> None:
     (row,) = rows({**SAVED_BY_TRANSFORMERS_5, "vocab_size": 1000}, name).values()

@@ -65,3 +65,15 @@ def test_position_ids_show_which_coordinate_a_pair_reads(name: str, tmp_path: Pa
         assert COORDINATES[mistake].found_in(reading.diagnosis.findings), reading.diagnosis.lines()
 
     every(COORDINATES, check)
+
+
+def test_an_engine_that_leaves_softcaps_out_is_read_without_them(tmp_path: Path) -> None:
+    folder = write_probe(config_of("gemma2"), tmp_path / "probe", length=64)
+    model = load(folder)
+    for layer in model.model.layers:
+        layer.self_attn.attn_logit_softcapping = None
+    model.config.final_logit_softcapping = None
+    reading = read_probe(folder, run(model, folder))
+    assert reading.diagnosis.agree, reading.lines()
+    said = "The softcap of attention's logits and the output's logits is not applied; positions are read without it."
+    assert said in reading.diagnosis.notes

@@ -50,3 +50,20 @@ def test_an_architecture_without_a_file_is_refused(tmp_path: Path) -> None:
     ):
         write_probe(config_of("opt"), tmp_path / "probe", gguf=True)
     assert not list(tmp_path.iterdir())
+
+
+LARGEST_GEMMA = {
+    "model_type": "gemma2", "hidden_size": 4608, "num_attention_heads": 32, "head_dim": 128, "num_hidden_layers": 46,
+    "query_pre_attn_scalar": 144, "sliding_window": 4096, "max_position_embeddings": 8192, "vocab_size": 256_000,
+}  # fmt: skip
+
+
+def test_the_largest_gemma_has_the_layers_and_widths_by_which_llama_cpp_scales(tmp_path: Path) -> None:
+    """llama.cpp divides logits by the root of 4608 / 32 in a model of 46 layers; GGUF has no key for it."""
+    folder = write_probe(LARGEST_GEMMA, tmp_path / "probe", length=8, gguf=True)
+    read = from_gguf(folder / "model.gguf")
+    assert [group.logit_factor for group in read.groups] == pytest.approx([(128 / 144) ** 0.5] * len(read.groups))
+    assert layers(read) == layers(from_config(folder))
+    with pytest.raises(ValueError, match=r"^layers must be an integer from 46 to 46; got 3"):
+        write_probe(LARGEST_GEMMA, tmp_path / "short", layers=3, gguf=True)
+    assert from_config(write_probe(LARGEST_GEMMA, tmp_path / "short", layers=3)).groups[0].logit_factor < 1

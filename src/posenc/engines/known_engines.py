@@ -10,6 +10,8 @@ from posenc.engines.engine import Engine, Package
 
 #: Written by quality/write_engine_pins.py.
 PINS = Path(__file__).parent / "pins.json"
+#: What builders of ONNX graphs import.
+OF_ONNX = ("onnx-ir", "onnx", "protobuf", "ml-dtypes", "flatbuffers")
 
 
 def pinned(*names: str) -> tuple[Package, ...]:
@@ -54,6 +56,26 @@ def known_engines() -> tuple[Engine, ...]:
             requires=("torch", "safetensors"),
             model_types=("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "gpt_oss", "smollm3"),
             where="keras_hub/src/utils/transformers and each model's attention",
+        ),
+        Engine(
+            "onnxruntime-genai", "whole model", "run_onnxruntime_genai",
+            pinned("onnxruntime-genai", "onnxruntime", *OF_ONNX), requires=("torch", "transformers"),
+            where="onnxruntime_genai/models/builders, and com.microsoft's GroupQueryAttention and RotaryEmbedding",
+        ),
+        Engine(
+            "mobius", "whole model", "run_mobius",
+            pinned("mobius-onnx", "onnxruntime", "onnxscript", "onnx-shape-inference", *OF_ONNX),
+            requires=("torch", "transformers", "safetensors"),
+            where="mobius/components/_rotary_embedding.py, and RotaryEmbedding of ONNX's operator set 23",
+        ),
+        Engine(
+            "openvino", "whole model", "run_openvino", pinned("openvino", "openvino-telemetry"),
+            requires=("torch", "transformers"),
+            where="its PyTorch frontend, and the fusion of rotations when it compiles",
+        ),
+        Engine(
+            "ctranslate2", "whole model", "run_ctranslate2", pinned("ctranslate2"), requires=("torch", "transformers"),
+            where="ctranslate2/converters/transformers.py and src/layers/attention.cc",
         ),
         Engine(
             "vllm", "functions", "run_vllm", pinned("vllm"),

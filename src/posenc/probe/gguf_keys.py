@@ -14,12 +14,13 @@ from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_write import to_gguf
 from posenc.models.model_positions import LayerGroup, ModelPositions, Window, windows_of_layers
 from posenc.models.reordered_rows import with_encodings
+from posenc.probe.architecture import ProbeArchitecture
 from posenc.probe.latent_weights import LATENT, VALUES
 from posenc.probe.weights import ProbePlan
 
 Keys = dict[str, Any]
 #: Architectures whose code says how layers differ, which `to_gguf` therefore refuses: a probe shows what it does.
-OF_CODE = ("gemma3", "olmo2", "cohere2", "exaone4", "smollm3")
+OF_CODE = ("gemma2", "gemma3", "olmo2", "cohere2", "exaone4", "smollm3")
 EPSILON = 1e-12
 
 
@@ -40,6 +41,17 @@ def position_keys(name: str, positions: ModelPositions, config: Mapping[str, Any
         return {key.removeprefix(f"{name}."): value for key, value in keys.items()}, divisors
     keys, divisors = _of_rotating_layers(name, said, length)
     return {"context_length": length, **keys, **_windows(name, said)}, divisors
+
+
+def scaled_by_layers(row: ProbeArchitecture) -> bool:
+    """Whether llama.cpp takes the scale of logits from widths in a model of so many layers, and no key states it."""
+    return bool(row.gguf) and ARCHITECTURES[row.gguf].scale == "layers"
+
+
+def layers_that_scale(row: ProbeArchitecture, positions: ModelPositions, layers: int) -> int | None:
+    """The layers that a GGUF file must have for llama.cpp to scale logits as the file states; None for any number."""
+    scaled = any(group.logit_factor != 1.0 for group in positions.groups)
+    return layers if scaled and scaled_by_layers(row) and layers == ARCHITECTURES[row.gguf].largest else None
 
 
 def _sayable(encoding: Encoding, group: LayerGroup, layout: PairLayout | None) -> Encoding:
@@ -81,6 +93,7 @@ def _of_rotating_layers(name: str, positions: ModelPositions, length: int) -> tu
     groups = tuple(group for group in rotating if group.window is None) or rotating
     numbered = tuple(range(sum(len(group.layers) for group in groups)))
     alone = tuple(replace(groups[0], layers=numbered) if group is groups[0] else group for group in groups[:1])
+    alone = tuple(replace(group, logit_factor=1.0) for group in alone)
     plain = "llama" if ARCHITECTURES[name].pairing == "adjacent" else "qwen3"
     keys, divisors = to_gguf(replace(positions, groups=alone), plain, context_length=length)
     return {key.removeprefix(f"{plain}."): value for key, value in keys.items() if ".rope." in key}, divisors

@@ -13,6 +13,7 @@ from posenc.models.model_positions import ModelPositions
 from posenc.models.pair_rotation import pair_rotation
 from posenc.probe.architecture import ProbeArchitecture, Sizes
 from posenc.probe.bucket_weights import HEADS, bucket_head_width
+from posenc.probe.gguf_keys import scaled_by_layers
 from posenc.probe.stream import LAST_CHANNELS, Stream, hidden_width
 from posenc.probe.weights import ProbePlan
 
@@ -52,15 +53,23 @@ def _rotation_plan(row: ProbeArchitecture, positions: ModelPositions, layers: in
     (head,), (factor,) = widths, factors
     first = min(_start(one) for one in rotations if one is not None) if row.latent else 0
     queries = head - first
-    heads_width = queries if row.latent else head
+    share = scaled_width(row, head, factor)
     stream = Stream(queries, layers, 0, balanced=row.balanced)
-    hidden = hidden_width(stream.vocabulary + LAST_CHANNELS, heads_width)
+    hidden = hidden_width(stream.vocabulary + LAST_CHANNELS, queries if row.latent else share)
     stream = Stream(queries, layers, hidden, balanced=row.balanced)
-    heads = 1 if row.latent else hidden // head
+    heads = 1 if row.latent else hidden // share
     groups = 1 if row.one_key_head else heads
     return ProbePlan(
         row, stream, Sizes(hidden, head, heads, groups, stream.vocabulary), first, factor / head**0.5, GAIN
     )
+
+
+def scaled_width(row: ProbeArchitecture, head: int, factor: float) -> int:
+    """Width of the stream for each head: that of a head, but where llama.cpp divides logits by its root.
+
+    It does so in the largest Gemma, whose key for it GGUF lacks; in the others the width says nothing of positions.
+    """
+    return round(head / factor**2) if scaled_by_layers(row) else head
 
 
 def _start(encoding: RotaryEncoding) -> int:

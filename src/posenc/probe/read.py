@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -78,10 +78,31 @@ def read_probe(
     precision = given.dtype if dtype is None else validation.choice("dtype", dtype, tuple(ROUNDOFF))
     expected = from_config(text_config(load_config(folder)))
     probe = AnsweredProbe(layout, prompts, given, expected)
-    reading = _read(probe, precision)
-    if dtype is None and precision == "float32":
-        reading = _read_as_coarsely_as_needed(probe, reading)
-    return reading
+    exact = _read(probe, precision)
+    uncapped = None if _is_read(exact) else _read_without_softcaps(probe, precision, exact)
+    if uncapped is not None:
+        return uncapped
+    return _read_as_coarsely_as_needed(probe, exact) if dtype is None and precision == "float32" else exact
+
+
+def _read_without_softcaps(probe: AnsweredProbe, dtype: str, exact: ProbeReading) -> ProbeReading | None:
+    """The reading as of an engine that leaves softcaps out, if that explains more of its answers."""
+    for uncapped, note in _without_softcaps(probe):
+        reading = _read(uncapped, dtype)
+        if _is_read(reading) and _differences(reading) < _differences(exact):
+            diagnosis = replace(reading.diagnosis, notes=(*reading.diagnosis.notes, note))
+            return replace(reading, diagnosis=diagnosis)
+    return None
+
+
+def _without_softcaps(probe: AnsweredProbe) -> Iterator[tuple[AnsweredProbe, str]]:
+    """The probe as an engine answers it that leaves softcaps out, and what that is in words."""
+    caps = {"attention_cap": "attention's logits", "output_cap": "the output's logits"}
+    stated = [name for name in caps if getattr(probe.layout, name)]
+    for left_out in [[one] for one in stated] + [stated] * (len(stated) == len(caps)):
+        names = " and ".join(caps[name] for name in left_out)
+        layout = replace(probe.layout, **dict.fromkeys(left_out, 0.0))
+        yield probe._replace(layout=layout), f"The softcap of {names} is not applied; positions are read without it."
 
 
 def _read(probe: AnsweredProbe, dtype: str, keys: str = "float32") -> ProbeReading:
@@ -112,6 +133,18 @@ def _read_as_coarsely_as_needed(probe: AnsweredProbe, exact: ProbeReading) -> Pr
         if shown and len(reading.diagnosis.findings) < fewest:
             return replace(reading, diagnosis=computed_in(dtype, reading.diagnosis))
     return exact
+
+
+def _is_read(reading: ProbeReading) -> bool:
+    """Whether the engine agrees, or pairs are seen in every layer and the mistake has a name."""
+    seen = all(not isinstance(layer, LayerRotation) or layer.pairing for layer in reading.layers)
+    return reading.diagnosis.agree or (seen and reading.explained)
+
+
+def _differences(reading: ProbeReading) -> int:
+    """How many lines say what differs from the config."""
+    difference = reading.diagnosis.difference
+    return 0 if difference is None else len(short_lines(difference))
 
 
 def _rotating(reading: ProbeReading) -> int:

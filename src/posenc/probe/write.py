@@ -23,6 +23,7 @@ from posenc.probe.config import (
     whole_config,
 )
 from posenc.probe.gguf_file import require_gguf, write_gguf
+from posenc.probe.gguf_keys import layers_that_scale
 from posenc.probe.layout import ProbeLayout
 from posenc.probe.plans import plan_of
 from posenc.probe.prompts import (
@@ -85,8 +86,9 @@ def write_probe(
     from safetensors.numpy import save
 
     path = require_unused("folder", validation.path("folder", folder))
-    written = _probe(load_config(config), length, position_ids, layers)
-    if validation.truth("gguf", gguf):
+    validation.truth("gguf", gguf)
+    written = _probe(load_config(config), length, position_ids, layers, gguf)
+    if gguf:
         require_gguf(written.plan)
     tensors = probe_tensors(written.plan)
     with atomic_path(path, folder=True) as temporary:
@@ -118,14 +120,15 @@ class _Probe(NamedTuple):
         }
 
 
-def _probe(file: Mapping[str, Any], length: int | None, position_ids: bool, layers: int | None) -> _Probe:
+def _probe(file: Mapping[str, Any], length: int | None, position_ids: bool, layers: int | None, gguf: bool) -> _Probe:
     validation.truth("position_ids", position_ids)
     config = text_config(file)
     row = architecture_of(str(config.get("model_type")))
     positions = from_config(config)
     all_layers = layers_of_model(config, positions)
-    count = min(all_layers, layers_needed(positions)) if layers is None else layers
-    validation.integer("layers", count, 1, all_layers)
+    fixed = layers_that_scale(row, positions, all_layers) if gguf else None
+    fewest = min(all_layers, layers_needed(positions)) if fixed is None else fixed
+    count = validation.integer("layers", fewest if layers is None else layers, fixed or 1, all_layers)
     longest = LENGTH if length is None else validation.integer("length", length, 1, LONGEST)
     plan = plan_of(row, positions, config, count)
     written = probe_config(config, row, plan.sizes, count, all_layers, plan.stream.constant)

@@ -21,20 +21,23 @@ def prompts_of(request: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def answers_in_batches(
-    request: dict[str, Any], logits: Callable[[list[list[int]]], np.ndarray]
+    request: dict[str, Any], logits: Callable[[list[list[int]]], np.ndarray], largest: int = TOKENS
 ) -> dict[str, np.ndarray]:
-    """Wanted rows of every prompt, from a function of token ids (batch, length) to logits (batch, length, words)."""
+    """Wanted rows of every prompt, from a function of token ids (batch, length) to logits (batch, length, words).
+
+    A batch has `largest` prompts at most.
+    """
     answers = {}
-    for batch in _batches(prompts_of(request)):
+    for batch in _batches(prompts_of(request), largest):
         found = logits([prompt["tokens"] for prompt in batch])
         for prompt, rows in zip(batch, found, strict=True):
             answers[prompt["name"]] = np.array(rows[prompt["rows"]], np.float32)
     return answers
 
 
-def _batches(prompts: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _batches(prompts: list[dict[str, Any]], largest: int) -> Iterator[list[dict[str, Any]]]:
     for length, alike in itertools.groupby(prompts, lambda prompt: len(prompt["tokens"])):
         waiting = list(alike)
-        size = max(TOKENS // max(length, 1), 1)
+        size = min(max(TOKENS // max(length, 1), 1), largest)
         for start in range(0, len(waiting), size):
             yield waiting[start : start + size]

@@ -1,0 +1,72 @@
+"""ONNX Runtime GenAI as an engine: its model builder makes a graph of the folder, and its generator runs it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+#: Prompts that its generator takes at once.
+LARGEST_BATCH = 32
+
+
+def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, Any]:
+    """Logits of every prompt of the probe."""
+    from importlib.metadata import version
+
+    step("importing its model builder")
+    import onnxruntime_genai
+    from prompts_in_batches import answers_in_batches
+
+    step("building the graph")
+    scratch = Path(request["scratch"])
+    folder = _built(Path(request["probe"]), scratch)
+    room = _least_room(folder)
+    step("loading the graph")
+    model = onnxruntime_genai.Model(str(folder))
+    step("running the prompts")
+
+    def logits(tokens: list[list[int]]) -> np.ndarray:
+        options = onnxruntime_genai.GeneratorParams(model)
+        options.set_search_options(max_length=max(len(tokens[0]) + 1, room), batch_size=len(tokens))
+        generator = onnxruntime_genai.Generator(model, options)
+        generator.append_tokens(np.array(tokens, np.int32))
+        return np.array(generator.get_output("logits"))
+
+    facts = {"engine": "onnxruntime-genai", "version": version("onnxruntime-genai")}
+    return {**answers_in_batches(request, logits, LARGEST_BATCH), **facts}
+
+
+def _built(probe: Path, scratch: Path) -> Path:
+    """Folder of the graph, which the builder makes as its command line does."""
+    import onnxruntime_genai.models
+
+    sys.path.insert(0, str(Path(onnxruntime_genai.models.__file__).parent))  # it imports its own files by bare names
+    import builder
+
+    source, target = str(_with_class(probe, scratch / "file")), str(scratch / "graph")
+    whole = (None, source, target, "fp32", "cpu", str(scratch / "cache"))
+    builder.create_model(*whole, **builder.parse_extra_options(*whole, []))
+    return scratch / "graph"
+
+
+def _least_room(folder: Path) -> int:
+    """Tokens that a cache must have room for: a layer with a window takes none that is smaller."""
+    decoder = json.loads((folder / "genai_config.json").read_text())["model"]["decoder"]
+    return int(decoder.get("sliding_window", {}).get("window_size", 0)) + 1
+
+
+def _with_class(probe: Path, target: Path) -> Path:
+    """The folder with the name of its class, by which the builder chooses, and which all published files state."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    shutil.copytree(probe, target)
+    config = json.loads((probe / "config.json").read_text())
+    config["architectures"] = [MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[config["model_type"]]]
+    (target / "config.json").write_text(json.dumps(config))
+    return target
