@@ -97,12 +97,18 @@ def _read_without_softcaps(probe: AnsweredProbe, dtype: str, exact: ProbeReading
 
 def _without_softcaps(probe: AnsweredProbe) -> Iterator[tuple[AnsweredProbe, str]]:
     """The probe as an engine answers it that leaves softcaps out, and what that is in words."""
-    caps = {"attention_cap": "attention's logits", "output_cap": "the output's logits"}
-    stated = [name for name in caps if getattr(probe.layout, name)]
-    for left_out in [[one] for one in stated] + [stated] * (len(stated) == len(caps)):
-        names = " and ".join(caps[name] for name in left_out)
-        layout = replace(probe.layout, **dict.fromkeys(left_out, 0.0))
-        yield probe._replace(layout=layout), f"The softcap of {names} is not applied; positions are read without it."
+    layout = probe.layout
+    attention, output = layout.attention_cap, layout.output_cap
+    left_out = {
+        "attention's logits": (0.0, output),
+        "the output's logits": (attention, 0.0),
+        "attention's logits and the output's logits": (0.0, 0.0),
+    }
+    if not (attention and output):
+        return
+    for names, (of_attention, of_output) in left_out.items():
+        changed = replace(layout, attention_cap=of_attention, output_cap=of_output)
+        yield probe._replace(layout=changed), f"The softcap of {names} is not applied; positions are read without it."
 
 
 def _read(probe: AnsweredProbe, dtype: str, keys: str = "float32") -> ProbeReading:
