@@ -61,6 +61,7 @@ VERBS = {
     "engines": "what every engine makes of a file, run here side by side",
     "compare": "train small models that differ in their encoding alone, with verdicts",
     "extend": "use a small trained model at a longer context, in every known way",
+    "frequencies": "what each rotary pair of a trained model is worth to it",
     "report": "tables, verdicts and a picture of a finished comparison",
     "claims": "what the source documents claim, with verdicts and figures",
     "convert": "convert a checkpoint from one pairing of channels to the other",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Iterable
+from typing import Any, TypeVar
 
 from posenc.cli.terminal import say
 from posenc.core.text_lines import escaped
@@ -16,6 +16,7 @@ from posenc.lab.running import RunEvent, name_of
 
 #: Without a terminal, a line at most every so many seconds.
 SECONDS = 30.0
+Result = TypeVar("Result")
 
 
 def run_with_progress(events: Generator[RunEvent, None, None], runs: int, kept: int = 0) -> list[str]:
@@ -49,6 +50,35 @@ def run_with_progress(events: Generator[RunEvent, None, None], runs: int, kept: 
                 said = time.monotonic()
                 say(f"{finished} of {runs} runs finished")
     return failed
+
+
+def count_with_progress(events: Iterable[tuple[int, int] | Result], unit: str) -> Result:
+    """Let all measurements happen, with a bar, and return what comes last.
+
+    Args:
+        events: How many of how many are done, and at last a result.
+        unit: What is counted, in the plural.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn(f"{unit}, left"), TimeRemainingColumn())
+    bars = Bars(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
+    said, last = time.monotonic(), None
+    with bars:
+        bar = bars.add_task("", total=None)
+        for event in events:
+            if not isinstance(event, tuple):
+                last = event
+                continue
+            bars.update(bar, completed=event[0], total=event[1])
+            if bars.disable and time.monotonic() - said > SECONDS:
+                said = time.monotonic()
+                say(f"{event[0]} of {event[1]} {unit} finished")
+    if last is None:
+        raise RuntimeError("the measurements ended without a result")
+    return last
 
 
 def _tell(bars: Any, line: str) -> None:

@@ -132,7 +132,7 @@ class Store:
             plain_file.plain_size(self.folder / NAME, advice=NO_RESULTS)
         self._file: IO[bytes] = (self.folder / NAME).open("ab")
         try:
-            _lock(self._file, self.folder)
+            lock(self._file, self.folder)
             stored = read(self.folder)
             if stored.torn:
                 self._file.truncate(stored.whole)
@@ -181,7 +181,7 @@ def _folder_synced(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _lock(file: IO[bytes], folder: Path) -> None:
+def lock(file: IO[bytes], folder: Path) -> None:
     """Lock the file, since two writers would mix their lines. The lock ends with the process, however it ends."""
     try:
         import fcntl

@@ -1,0 +1,217 @@
+"""`posenc frequencies`: what each rotary pair of a trained model is worth to it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from posenc.cli import run_engine
+from posenc.cli.answer import Answer, Heading, columns, wrap_text
+from posenc.cli.progress_bar import count_with_progress, run_with_progress
+from posenc.lab.engines.events import Job
+from posenc.lab.frequency_roles.roles import FrequencyRoles, Level, RolesStudy
+from posenc.lab.frequency_roles.roles_summary import RolesSummary
+from posenc.lab.kept_measurements import KeptMeasurements
+from posenc.lab.running import RunEvent, name_of
+from posenc.lab.tasks.corpus import text_of, text_options
+from posenc.lab.tasks.language import CharacterLM
+from posenc.lab.tasks.task_table import experiment, task_row
+from posenc.lab.write_whole import write_whole
+
+WORK = "posenc.lab.frequency_roles.lab_roles:study_roles"
+KEPT = "roles.jsonl"
+#: Options of models that are trained here, and of one's own.
+OF_LAB = ("encoding", "task", "steps", "seeds")
+OF_CHECKPOINT = ("device", "dtype", "batch")
+
+
+@dataclass(frozen=True)
+class FrequenciesVerb(run_engine.EngineVerb):
+    """Stop, average and remove each rotary pair of a trained model, and measure what that costs.
+
+    A stopped pair rotates by zero everywhere: its position is gone, its content stays. An averaged pair is the same for
+    all tokens before it rotates: its content is gone, its position stays. A removed pair adds nothing to any score.
+    Prints what each costs in loss and accuracy, and the share of each pair in |q||k|; draws both by head and pair.
+
+    Trains models of the lab, or takes your own decoder from a folder, with --text. A stopped command goes on where it
+    was: run it again.
+
+    Some examples:
+      posenc frequencies --seeds 2
+      posenc frequencies --encoding "RoPE(dim=16, base=100.0)" --by head --csv roles.csv
+      posenc frequencies --model my-llama --text my-book.txt --by layer --device cuda --dtype bfloat16
+    """
+
+    encoding: str | None = None
+    """The rotation that is trained; RoPE(dim=16) if left out."""
+
+    task: Annotated[str | None, tyro.conf.arg(metavar="TASK")] = None
+    """What is learned; character-lm if left out."""
+
+    steps: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Training steps; 600 if left out."""
+
+    seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """How many models are trained; 5 if left out."""
+
+    model: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """A decoder of transformers with its tokenizer, in place of models that are trained here."""
+
+    text: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
+    """Your own text, which --model needs."""
+
+    by: Level = "model"
+    """What is changed at once: a pair in all layers, in each layer, or in each head."""
+
+    length: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Tokens of a window; those of the task if left out, 512 with --model."""
+
+    windows: int = 128
+    """How many windows are read."""
+
+    device: Annotated[str | None, tyro.conf.arg(metavar="DEVICE")] = None
+    """Of --model: cpu, cuda, cuda:1 or mps; the CPU if left out."""
+
+    dtype: Annotated[str | None, tyro.conf.arg(metavar="TYPE")] = None
+    """Of --model: float32, bfloat16 or float16; what the folder says if left out."""
+
+    batch: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Of --model: windows that are read at once; 4 if left out."""
+
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("frequencies")
+    """Where measurements and the picture are kept."""
+
+    csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Write every measurement as CSV too."""
+
+    engine: run_engine.Name = "local"
+    """Where models are trained: processes of this machine, Ray, or Slurm."""
+
+    def run(self) -> Answer:
+        self._check()
+        found, planned = self._of_lab() if self.model is None else (self._of_checkpoint(self.model), 1)
+        if not found:
+            raise ValueError("every run failed; the reasons stand above. The same command runs them again.")
+        summary = RolesSummary(tuple(found))
+        files = [_draw(self.out, summary)]
+        if self.csv is not None:
+            files.append(write_whole(self.csv, summary.csv_text().encode()))
+        return Answer(
+            lambda: _facts(summary, planned, files),
+            lambda: _lines(summary, planned, files),
+            int(len(found) < planned),
+        )
+
+    def _check(self) -> None:
+        """Refuse options of the other kind of model, and files that could not be written at the end."""
+        unread = OF_CHECKPOINT if self.model is None else OF_LAB
+        for name in unread:
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} must be left out {'without' if self.model is None else 'with'} --model; got "
+                    f"{getattr(self, name)!r}. Leave it out."
+                )
+        if self.model is not None and self.text is None:
+            raise ValueError("text must be given with --model: what the model reads. Name a text file with --text.")
+        if self.csv is not None and not self.csv.absolute().parent.is_dir():
+            raise ValueError(f"csv must lie in a folder that exists; got {str(self.csv)!r}. Make the folder first.")
+
+    def _of_lab(self) -> tuple[list[FrequencyRoles], int]:
+        """Roles of models that are trained here, and how many were planned."""
+        from posenc.lab.frequency_roles.lab_roles import begun_roles
+
+        studies = self._studies()
+        begun_roles(studies[0])
+        engine = self.engine_in(self.out, self.engine)
+        with KeptMeasurements(self.out / KEPT) as kept:
+            missing = [each for each in studies if each.identity not in kept.known]
+            if missing:
+                run_with_progress(_run(missing, engine, kept), len(missing))
+            found = [kept.known[each.identity] for each in studies if each.identity in kept.known]
+        return [FrequencyRoles.from_fields(each) for each in found], len(studies)
+
+    def _studies(self) -> tuple[RolesStudy, ...]:
+        seeds, task = 5 if self.seeds is None else self.seeds, self.task or "character-lm"
+        if seeds < 1:
+            raise ValueError(f"seeds must be 1 or more; got {seeds}. Use 5 for intervals.")
+        row = task_row(task)
+        if self.text is not None and not issubclass(row.kind, CharacterLM):
+            raise ValueError(f"text must be left out for the task {task}, which reads none. Use character-lm.")
+        length = row.length if self.length is None else self.length
+        changes: dict[str, Any] = {"length": length, "test_lengths": (length,), "steps": self.steps or 600, "batch": 16}
+        if self.text is not None:
+            changes["options"] = text_options(self.text)
+        return tuple(
+            RolesStudy(experiment(self.encoding or "RoPE(dim=16)", task, seed, **changes), self.by, self.windows)
+            for seed in range(seeds)
+        )
+
+    def _of_checkpoint(self, folder: Path) -> list[FrequencyRoles]:
+        from posenc.lab.frequency_roles.checkpoint_roles import CheckpointPlan, roles_of_checkpoint
+        from posenc.lab.models.checkpoint import load_checkpoint
+
+        text = text_of(self.text or "")
+        given = {name: getattr(self, name) for name in OF_CHECKPOINT if getattr(self, name) is not None}
+        checkpoint = load_checkpoint(str(folder), **given)
+        plan = CheckpointPlan(text, self.by, 512 if self.length is None else self.length, self.windows)
+        with KeptMeasurements(self.out / KEPT) as kept:
+            events = roles_of_checkpoint(checkpoint, plan, kept)
+            return [count_with_progress(events, "changes")]
+
+
+def _run(studies: Sequence[RolesStudy], engine: Any, kept: KeptMeasurements) -> Any:
+    """Reports of each study; its roles are on disk when they are yielded."""
+    jobs = [Job(name_of(each.experiment), WORK, (each,)) for each in studies]
+    with contextlib.closing(engine(jobs)) as events:
+        for index, report in events:
+            if isinstance(report, FrequencyRoles):
+                kept.add(studies[index].identity, report.to_fields())
+            yield RunEvent(studies[index].experiment, report)
+
+
+def _draw(out: Path, summary: RolesSummary) -> Path:
+    from posenc.lab.frequency_roles.roles_picture import roles_picture
+    from posenc.plot.export import image
+
+    return write_whole(out / "frequencies.png", image(roles_picture(summary), "png", dpi=130).data)
+
+
+def _lines(summary: RolesSummary, planned: int, files: Sequence[Path]) -> Iterable[str]:
+    yield from map(Heading, wrap_text(summary.conditions()))
+    for of, unit in (("loss", "Nats that a change adds to the loss"), ("accuracy", "Accuracy that a change costs")):
+        yield ""
+        yield f"{unit}:"
+        yield from columns(*summary.table(of))
+    if costliest := summary.costliest():
+        yield ""
+        yield "Costliest changes in one place:"
+        yield from columns(("layer", "head", "pair", "change", "nats"), costliest, (0, 2, 4))
+    yield ""
+    yield from wrap_text(summary.sentence())
+    yield from wrap_text(
+        "A change also puts the model off balance: a cost says that the model uses a pair so, not how little it would "
+        "lose after training without it."
+    )
+    if len(summary.roles) < planned:
+        yield f"{planned - len(summary.roles)} runs are missing: run the same command again."
+    yield f"wrote {' and '.join(map(str, files))}"
+
+
+def _facts(summary: RolesSummary, planned: int, files: Sequence[Path]) -> dict[str, Any]:
+    first = summary.first
+    return {
+        "conditions": summary.conditions(),
+        "missing": planned - len(summary.roles),
+        "layers": [{"number": each.number, "heads": each.heads, "radians": each.radians} for each in first.layers],
+        "changes": [
+            {**change._asdict(), "loss": summary.loss(change), "accuracy_cost": summary.accuracy(change)}
+            for change, _ in first.changes
+        ],
+        "roles": [each.to_fields() for each in summary.roles],
+        "files": list(files),
+    }
