@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,8 +15,11 @@ from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
 from posenc.cli.terminal import say
 from posenc.lab.claims import claim_catalog, findings
-from posenc.lab.claims.claim import Claim, ClaimFinding, experiments
-from posenc.lab.running import run_missing
+from posenc.lab.claims.claim import Claim, ClaimFinding, Outcome, experiments
+from posenc.lab.frequency_roles.roles import FrequencyRoles, RolesStudy
+from posenc.lab.frequency_roles.run_roles import KEPT, kept_roles, missing_studies, run_studies
+from posenc.lab.kept_measurements import KeptMeasurements
+from posenc.lab.running import Engine, run_missing
 from posenc.lab.store import Store
 
 
@@ -71,13 +74,23 @@ class ClaimsVerb(run_engine.EngineVerb):
             waiting = [each for each in runs if each.identity not in store.results]
             if waiting:
                 run_with_progress(run_missing(runs, store, engine), len(waiting))
-            results = dict(store.results)
+            results: dict[str, Outcome] = dict(store.results)
+        results |= self._roles([study for claim in chosen.values() for study in claim.studies], engine)
         new = {name: claim.decided(results) for name, claim in chosen.items()}
         finished = {name: finding for name, finding in new.items() if finding is not None}
         decided = {name: (chosen[name], finding) for name, finding in finished.items()}
         today = datetime.date.today().isoformat()
         findings.write_findings(self.out / findings.SHIPPED.name, decided, today)
         return finished
+
+    def _roles(self, studies: Sequence[RolesStudy], engine: Engine) -> Mapping[str, FrequencyRoles]:
+        """Roles of frequencies that claims need, measured where they are not kept."""
+        if not studies:
+            return {}
+        with KeptMeasurements(self.out / KEPT) as kept:
+            if missing := missing_studies(studies, kept):
+                run_with_progress(run_studies(missing, engine, kept), len(missing))
+            return kept_roles(studies, kept)
 
 
 def _facts(chosen: Mapping[str, Claim], known: Mapping[str, ClaimFinding]) -> dict[str, object]:

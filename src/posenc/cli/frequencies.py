@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,18 +12,15 @@ import tyro
 from posenc.cli import run_engine
 from posenc.cli.answer import Answer, Heading, columns, wrap_text
 from posenc.cli.progress_bar import count_with_progress, run_with_progress
-from posenc.lab.engines.events import Job
 from posenc.lab.frequency_roles.roles import FrequencyRoles, Level, RolesStudy
 from posenc.lab.frequency_roles.roles_summary import RolesSummary
+from posenc.lab.frequency_roles.run_roles import KEPT, kept_roles, missing_studies, run_studies
 from posenc.lab.kept_measurements import KeptMeasurements
-from posenc.lab.running import RunEvent, name_of
 from posenc.lab.tasks.corpus import text_of, text_options
 from posenc.lab.tasks.language import CharacterLM
 from posenc.lab.tasks.task_table import experiment, task_row
 from posenc.lab.write_whole import write_whole
 
-WORK = "posenc.lab.frequency_roles.lab_roles:study_roles"
-KEPT = "roles.jsonl"
 #: Options of models that are trained here, and of one's own.
 OF_LAB = ("encoding", "task", "steps", "seeds")
 OF_CHECKPOINT = ("device", "dtype", "batch")
@@ -129,11 +125,9 @@ class FrequenciesVerb(run_engine.EngineVerb):
         begun_roles(studies[0])
         engine = self.engine_in(self.out, self.engine)
         with KeptMeasurements(self.out / KEPT) as kept:
-            missing = [each for each in studies if each.identity not in kept.known]
-            if missing:
-                run_with_progress(_run(missing, engine, kept), len(missing))
-            found = [kept.known[each.identity] for each in studies if each.identity in kept.known]
-        return [FrequencyRoles.from_fields(each) for each in found], len(studies)
+            if missing := missing_studies(studies, kept):
+                run_with_progress(run_studies(missing, engine, kept), len(missing))
+            return list(kept_roles(studies, kept).values()), len(studies)
 
     def _studies(self) -> tuple[RolesStudy, ...]:
         seeds, task = 5 if self.seeds is None else self.seeds, self.task or "character-lm"
@@ -162,16 +156,6 @@ class FrequenciesVerb(run_engine.EngineVerb):
         with KeptMeasurements(self.out / KEPT) as kept:
             events = roles_of_checkpoint(checkpoint, plan, kept)
             return [count_with_progress(events, "changes")]
-
-
-def _run(studies: Sequence[RolesStudy], engine: Any, kept: KeptMeasurements) -> Any:
-    """Reports of each study; its roles are on disk when they are yielded."""
-    jobs = [Job(name_of(each.experiment), WORK, (each,)) for each in studies]
-    with contextlib.closing(engine(jobs)) as events:
-        for index, report in events:
-            if isinstance(report, FrequencyRoles):
-                kept.add(studies[index].identity, report.to_fields())
-            yield RunEvent(studies[index].experiment, report)
 
 
 def _draw(out: Path, summary: RolesSummary) -> Path:

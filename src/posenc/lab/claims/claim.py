@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from posenc.lab.experiment import Experiment
+from posenc.lab.frequency_roles.roles import FrequencyRoles, RolesStudy
 from posenc.lab.result import Result
 
 Word = Literal["supported", "contradicted", "undecided", "not testable"]
 Figure = tuple[str, float]
+#: What a run of a claim gives.
+Outcome = Result | FrequencyRoles
 #: Whether a statement holds, and the figures that say so.
 Computation = tuple[bool, Mapping[str, float]]
 
@@ -42,32 +45,39 @@ class Claim:
         statement: In our words.
         sources: The documents that say so.
         rule: What is measured, and which outcome means what, fixed before anything was run.
-        decide: The finding, from the results of `experiments`, in their order.
+        decide: The finding, from the results of `experiments` and then of `studies`, in their order.
         experiments: What is trained, none where mathematics decides; several claims may share a run, which is done
-        once.
+            once.
+        studies: Models that are trained, and then measured with each of their rotary pairs changed.
         revised: What was changed after results had been seen, or "".
     """
 
     statement: str
     sources: tuple[str, ...]
     rule: str
-    decide: Callable[[Sequence[Result]], ClaimFinding]
+    decide: Callable[[Sequence[Outcome]], ClaimFinding]
     experiments: tuple[Experiment, ...] = ()
+    studies: tuple[RolesStudy, ...] = ()
     revised: str = ""
 
     @property
     def trained(self) -> bool:
         """Whether it needs training runs."""
-        return bool(self.experiments)
+        return bool(self.experiments or self.studies)
 
-    def decided(self, results: Mapping[str, Result]) -> ClaimFinding | None:
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Identities of all runs that decide it."""
+        return (*(each.identity for each in self.experiments), *(each.identity for each in self.studies))
+
+    def decided(self, results: Mapping[str, Outcome]) -> ClaimFinding | None:
         """The finding, or None where a run is missing.
 
         Args:
             results: By identity, as a store has them.
         """
-        runs = [results[each.identity] for each in self.experiments if each.identity in results]
-        return self.decide(runs) if len(runs) == len(self.experiments) else None
+        runs = [results[identity] for identity in self.runs if identity in results]
+        return self.decide(runs) if len(runs) == len(self.runs) else None
 
 
 def computed(
@@ -86,7 +96,7 @@ def computed(
     """
 
     def claim_of(compute: Callable[[], Computation]) -> Claim:
-        def decide(results: Sequence[Result]) -> ClaimFinding:
+        def decide(results: Sequence[Outcome]) -> ClaimFinding:
             holds, figures = compute()
             verdict: Word = "supported" if holds else "contradicted"
             return ClaimFinding(verdict, tuple((name, float(number)) for name, number in figures.items()), note)

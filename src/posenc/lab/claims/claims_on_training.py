@@ -8,7 +8,7 @@ from posenc.lab.claims.judging import (
     ROTARY,
     SINUSOIDAL,
     ClaimPart,
-    Need,
+    helps_in_range,
     hybrid,
     learned_table,
     runs,
@@ -31,11 +31,6 @@ def _gap(result: Result) -> float:
     """Held-out loss minus the loss of the last 100 steps of training."""
     last = [point.loss for point in result.curve[-10:]]
     return result.at(64).loss - sum(last) / len(last)
-
-
-def _helps_in_range(name: str, encoding: str) -> Need:
-    """An encoding that changes nothing within the trained length shows nothing beyond it."""
-    return Need(f"what {name} gains over no encoding at 64", Gain(NONE, encoding, loss_at(64)), 0.02)
 
 
 rotary_converges_faster = trained(
@@ -74,7 +69,7 @@ fixed_encoding_extrapolates = trained(
     parts={
         "loss at 64 minus loss at 256": ClaimPart(
             Of(SINUSOIDAL, Scored(lambda result: result.at(64).loss - result.at(256).loss)),
-            (_helps_in_range("sinusoidal", SINUSOIDAL),),
+            (helps_in_range("sinusoidal", SINUSOIDAL),),
         )
     },
     margin=-0.1,
@@ -93,7 +88,7 @@ learned_encoding_does_not_extrapolate = trained(
     parts={
         "loss at 256 minus loss at 64": ClaimPart(
             Of(TABLE, Scored(lambda result: result.at(256).loss - result.at(64).loss)),
-            (_helps_in_range("a learned table", TABLE),),
+            (helps_in_range("a learned table", TABLE),),
         )
     },
     margin=0.1,
@@ -115,7 +110,7 @@ fixed_extrapolates_better_than_learned = trained(
     parts={
         "learned - sinusoidal, nats": ClaimPart(
             Gain(TABLE, SINUSOIDAL, loss_at(256)),
-            (_helps_in_range("sinusoidal", SINUSOIDAL), _helps_in_range("a learned table", TABLE)),
+            (helps_in_range("sinusoidal", SINUSOIDAL), helps_in_range("a learned table", TABLE)),
         )
     },
     margin=0.02,
@@ -130,7 +125,7 @@ learned_is_no_worse_in_range = trained(
     experiments=runs("character-lm", (NONE, SINUSOIDAL, TABLE)),
     parts={
         "sinusoidal - learned, nats": ClaimPart(
-            Gain(SINUSOIDAL, TABLE, loss_at(64)), (_helps_in_range("sinusoidal", SINUSOIDAL),)
+            Gain(SINUSOIDAL, TABLE, loss_at(64)), (helps_in_range("sinusoidal", SINUSOIDAL),)
         )
     },
     margin=-0.02,
@@ -158,8 +153,8 @@ relative_improves_long_sequences = trained(
     rule="the held-out loss at 256 falls by more than 0.02 nats from sinusoidal to rotary and to ALiBi.",
     experiments=runs("character-lm", (NONE, SINUSOIDAL, ROTARY, ALIBI)),
     parts={
-        "rotary": ClaimPart(Gain(SINUSOIDAL, ROTARY, loss_at(256)), (_helps_in_range("rotary", ROTARY),)),
-        "ALiBi": ClaimPart(Gain(SINUSOIDAL, ALIBI, loss_at(256)), (_helps_in_range("ALiBi", ALIBI),)),
+        "rotary": ClaimPart(Gain(SINUSOIDAL, ROTARY, loss_at(256)), (helps_in_range("rotary", ROTARY),)),
+        "ALiBi": ClaimPart(Gain(SINUSOIDAL, ALIBI, loss_at(256)), (helps_in_range("ALiBi", ALIBI),)),
     },
     margin=0.02,
     note="Held-out loss at four times the trained length, sinusoidal minus each relative encoding.",

@@ -34,8 +34,7 @@ class Filed(NamedTuple):
 
 def claim_digest(claim: Claim) -> str:
     """16 hexadecimal digits that change with the statement, the rule and the runs of a claim."""
-    runs = [each.identity for each in claim.experiments]
-    return digest(json.dumps([claim.statement, claim.rule, runs]))
+    return digest(json.dumps([claim.statement, claim.rule, claim.runs]))
 
 
 def read_findings(path: Path = SHIPPED) -> dict[str, Filed]:

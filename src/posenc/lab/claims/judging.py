@@ -10,14 +10,14 @@ chance that any of forty parts is wrong (Bonferroni).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from posenc.lab.claims.claim import Claim, ClaimFinding, Figure, Word
-from posenc.lab.claims.quantities import Numbers, Quantity
+from posenc.lab.claims.claim import Claim, ClaimFinding, Figure, Outcome, Word
+from posenc.lab.claims.quantities import Gain, Numbers, Quantity, loss_at
 from posenc.lab.experiment import Experiment
-from posenc.lab.result import Result
+from posenc.lab.frequency_roles.roles import RolesStudy
 from posenc.lab.statistics import smallest_visible, student_interval
 from posenc.lab.tasks.task_table import experiment
 
@@ -89,6 +89,7 @@ def trained(
     parts: Mapping[str, ClaimPart],
     margin: float,
     note: str,
+    studies: tuple[RolesStudy, ...] = (),
     revised: str = "",
     reported: Mapping[str, Quantity] | None = None,
 ) -> Claim:
@@ -102,6 +103,7 @@ def trained(
         parts: By name, what must exceed the margin.
         margin: Each number must exceed it.
         note: What the figures mean.
+        studies: Runs whose rotary pairs are changed.
         revised: What was changed after results had been seen.
         reported: Numbers whose means are shown, but not judged.
 
@@ -109,7 +111,7 @@ def trained(
         The claim.
     """
 
-    def decide(results: Sequence[Result]) -> ClaimFinding:
+    def decide(results: Sequence[Outcome]) -> ClaimFinding:
         judged = {name: _judge_part(name, part, margin, results) for name, part in parts.items()}
         means = [(name, fmean(each.by_seed(results).values())) for name, each in (reported or {}).items()]
         runs = [(name, tuple(part.quantity.by_seed(results).items())) for name, part in parts.items()]
@@ -128,12 +130,18 @@ def trained(
         " ".join([f"{SETUPS[experiments[0].task]}: {rule}", *needs, RULE]),
         decide,
         experiments,
+        studies,
         revised,
     )
 
 
 def _need_sentence(need: Need) -> str:
     return f"Testable only if {need.name} exceeds {need.margin:g}, by the same interval."
+
+
+def helps_in_range(name: str, encoding: str) -> Need:
+    """An encoding that changes nothing within the trained length shows nothing beyond it, or of its parts."""
+    return Need(f"what {name} gains over no encoding at 64", Gain(NONE, encoding, loss_at(64)), 0.02)
 
 
 def compound(words: Sequence[Word]) -> Word:
@@ -150,7 +158,7 @@ def compound(words: Sequence[Word]) -> Word:
     return "supported" if set(words) == {"supported"} else "undecided"
 
 
-def _judge_part(name: str, part: ClaimPart, margin: float, results: Sequence[Result]) -> tuple[Word, list[Figure]]:
+def _judge_part(name: str, part: ClaimPart, margin: float, results: Sequence[Outcome]) -> tuple[Word, list[Figure]]:
     """Verdict of a part with its figures, and with those of what it presupposes."""
     word, figures = exceeds(name, part.quantity.by_seed(results), margin)
     if word != "supported" and part.quantity.saturation(results):
@@ -202,11 +210,11 @@ def hybrid(rows: int) -> str:
     return f"Sum((Sinusoidal(dim=64), {learned_table(rows)}))"
 
 
-def runs(task: str, encodings: tuple[str, ...]) -> tuple[Experiment, ...]:
+def runs(task: str, encodings: tuple[str, ...], seeds: Iterable[int] = SEEDS) -> tuple[Experiment, ...]:
     """Runs of a task at the claims' budget, those of the first seed first."""
     return tuple(
         experiment(encoding, task, seed, encoding_rate=_rate(encoding), **BUDGETS.get(task, {}))
-        for seed in SEEDS
+        for seed in seeds
         for encoding in encodings
     )
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from posenc.lab.claims.claim import Outcome
 from posenc.lab.comparison.setting import metric_value
+from posenc.lab.frequency_roles.roles import Effect, FrequencyRoles, PairChange, halves
 from posenc.lab.result import Result
 
 #: A number for each seed.
@@ -31,13 +33,14 @@ class Scored:
     floor: float = -math.inf
     ceiling: float = math.inf
 
-    def by_seed(self, results: Sequence[Result], encoding: str) -> dict[int, float]:
+    def by_seed(self, results: Sequence[Outcome], encoding: str) -> dict[int, float]:
         """The number of each seed of an encoding.
 
         Raises:
             ValueError: The encoding was not run.
         """
-        numbers = {each.experiment.seed: self.of(each) for each in results if each.experiment.encoding == encoding}
+        runs = [each for each in results if isinstance(each, Result) and each.experiment.encoding == encoding]
+        numbers = {each.experiment.seed: self.of(each) for each in runs}
         if not numbers:
             raise ValueError(f"encoding must be one that was run; got {encoding}. Choose one of the claim's.")
         return numbers
@@ -46,10 +49,10 @@ class Scored:
 class Quantity(Protocol):
     """A number for each seed, from finished runs."""
 
-    def by_seed(self, results: Sequence[Result]) -> Numbers:
+    def by_seed(self, results: Sequence[Outcome]) -> Numbers:
         """The numbers."""
 
-    def saturation(self, results: Sequence[Result]) -> str:
+    def saturation(self, results: Sequence[Outcome]) -> str:
         """Why the numbers cannot show anything: "at the ceiling", "at the floor" or ""."""
 
 
@@ -60,10 +63,10 @@ class Of:
     encoding: str
     score: Scored
 
-    def by_seed(self, results: Sequence[Result]) -> Numbers:
+    def by_seed(self, results: Sequence[Outcome]) -> Numbers:
         return self.score.by_seed(results, self.encoding)
 
-    def saturation(self, results: Sequence[Result]) -> str:
+    def saturation(self, results: Sequence[Outcome]) -> str:
         return ""
 
 
@@ -75,15 +78,40 @@ class Gain:
     than: str
     score: Scored
 
-    def by_seed(self, results: Sequence[Result]) -> Numbers:
+    def by_seed(self, results: Sequence[Outcome]) -> Numbers:
         first, second = (self.score.by_seed(results, each) for each in (self.better, self.than))
         return {seed: first[seed] - second[seed] for seed in first if seed in second}
 
-    def saturation(self, results: Sequence[Result]) -> str:
+    def saturation(self, results: Sequence[Outcome]) -> str:
         sides = [number for each in (self.better, self.than) for number in self.score.by_seed(results, each).values()]
         if min(sides) >= self.score.ceiling:
             return "at the ceiling"
         return "at the floor" if max(sides) <= self.score.floor else ""
+
+
+@dataclass(frozen=True)
+class HalfCost:
+    """Nats that a change of one half of the rotary pairs costs, or how much more than the same change of the other.
+
+    Args:
+        effect: What happens to the pairs.
+        half: 0 for the faster half, 1 for the slower.
+        than_other: Whether the cost of the other half is taken off.
+    """
+
+    effect: Effect
+    half: int
+    than_other: bool = False
+
+    def by_seed(self, results: Sequence[Outcome]) -> Numbers:
+        return {each.seed or 0: self._cost(each) for each in results if isinstance(each, FrequencyRoles)}
+
+    def _cost(self, roles: FrequencyRoles) -> float:
+        costs = [roles.loss_of(PairChange(self.effect, pairs)) for pairs in halves(roles.pairs)]
+        return costs[self.half] - (costs[1 - self.half] if self.than_other else 0.0)
+
+    def saturation(self, results: Sequence[Outcome]) -> str:
+        return ""
 
 
 def accuracy_at(length: int) -> Scored:
