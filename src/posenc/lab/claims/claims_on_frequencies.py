@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from posenc.lab.claims.judging import NONE, ROTARY, ClaimPart, helps_in_range, runs, trained
+from posenc.lab.claims.judging import FRESH, NONE, ROTARY, ClaimPart, helps_in_range, runs, trained
 from posenc.lab.claims.quantities import HalfCost
 from posenc.lab.frequency_roles.roles import RolesStudy
 
-#: None of these was looked at when the rule was set.
-FRESH = range(200, 208)
 HELPS = (helps_in_range("rotary", ROTARY),)
 
 early_pairs_serve_position_later_ones_meaning = trained(
