@@ -74,7 +74,9 @@ def examples() -> list[str]:
     probes and comparisons have their own tests."""
     lines = list(EXAMPLES)
     for name in VERBS:
-        if name not in ("tour", "explore", "compare", "extend", "report", "probe", "trace", "audit", "engines"):
+        if name not in (
+            "tour", "explore", "compare", "extend", "frequencies", "report", "probe", "trace", "audit", "engines",
+        ):  # fmt: skip
             lines += [
                 line.strip() for line in verb_class(name).__doc__.splitlines() if line.strip().startswith("posenc ")
             ]

@@ -12,10 +12,11 @@ from scipy import stats
 
 from posenc.cli import main
 from posenc.lab.claims import claim_catalog, findings
-from posenc.lab.claims.claim import experiments
+from posenc.lab.claims.claim import DOCUMENTS, computed, experiments
 from posenc.lab.claims.judging import NONE, ROTARY, SEEDS, SINUSOIDAL
 
-SOURCES = {"lecture", "article", "lesson", "notes", "chapter"}
+#: How a source is named that is none of the documents.
+PAPER = re.compile(r"\b(19|20)\d\d\b.*\b(arXiv:\d{4}\.\d{4,5}|doi:\S+)")
 CLAIMS = claim_catalog.CLAIMS
 FILED = findings.read_findings()
 DAY = "2026-01-31"
@@ -26,7 +27,6 @@ def test_every_claim_is_found_and_has_a_finding_on_file():
     sources = "\n".join(path.read_text() for path in Path(claim_catalog.__file__).parent.glob("claims_on_*.py"))
     written = re.findall(r"^@computed\(.*?^def (\w+)|^(\w+) = trained\(", sources, re.MULTILINE | re.DOTALL)
     assert sorted(map("".join, written)) == sorted(claim_catalog.NAMES) == sorted(FILED)
-    assert (len(claim_catalog.COMPUTED), len(claim_catalog.TRAINED)) == (37, 16)
     assert claim_catalog.COMPUTED + claim_catalog.TRAINED == claim_catalog.NAMES
 
 
@@ -35,7 +35,8 @@ def test_the_finding_on_file_is_about_the_claim_as_it_stands(name):
     claim = CLAIMS[name]
     filed = FILED[name]
     assert filed.digest == findings.claim_digest(claim), "the claim was changed behind its finding: run it again"
-    assert set(claim.sources) <= SOURCES
+    assert claim.sources
+    assert all(source in DOCUMENTS or PAPER.search(source) for source in claim.sources)
     assert filed.finding.figures
     assert filed.finding.note
     if not claim.trained:
@@ -58,6 +59,54 @@ def test_a_run_files_what_comes_out_and_says_what_changed(tmp_path, monkeypatch,
         "base_matters": FILED["base_matters"],
         name: findings.Filed(finding, findings.claim_digest(CLAIMS[name]), datetime.date.today().isoformat()),
     }
+
+
+def test_findings_are_read_where_a_run_writes_them(tmp_path, monkeypatch, capsys):
+    """In the folder of runs above those that ship, or in a file of one's own alone."""
+    monkeypatch.chdir(tmp_path)
+    name, file = "shift_is_linear", tmp_path / "mine.json"
+    assert main(["claims", name, "--findings", str(file)]) == 0
+    assert f"{name}: not run" in capsys.readouterr().out
+    assert main(["claims", name, "--run", "--findings", str(file)]) == 0
+    assert main(["claims", name, "--findings", str(file)]) == 0
+    assert f"{name}: supported" in capsys.readouterr().out
+    changed = replace(CLAIMS[name].decided({}), verdict="undecided")
+    findings.write_findings(tmp_path / "claims" / "findings.json", {name: (CLAIMS[name], changed)}, DAY)
+    assert main(["claims", name]) == 0
+    assert f"{name}: undecided" in capsys.readouterr().out
+    other = replace(CLAIMS[name], rule="Another one.")
+    findings.write_findings(tmp_path / "claims" / "findings.json", {name: (other, changed)}, DAY)
+    assert main(["claims", name]) == 0
+    assert f"{name}: supported" in capsys.readouterr().out  # what was decided by another rule counts no more
+
+
+def test_each_part_of_a_statement_has_its_verdict_and_a_question_is_no_claim(capsys):
+    @computed(statement="Both.", sources=("notes",), rule="", note="")
+    def both():
+        return {"one": True, "other": False}, {}
+
+    finding = both.decided({})
+    assert (finding.verdict, finding.parts) == ("contradicted", (("one", "supported"), ("other", "contradicted")))
+    assert main(["claims", "near_tokens_score_higher", "base_matters"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "equal vectors: supported any vectors: contradicted" in said
+    assert "Asked by: the lecture: How do changes of the base or of the exponent affect learning?" in said
+    asked = {name for name, claim in CLAIMS.items() if claim.question}
+    assert asked == {"base_matters", "exponent_is_another_base", "hybrids_improve", "absolute_suits_absolute_positions"}
+
+
+def test_scores_that_fall_with_distance_are_judged_alike():
+    """Two statements of one notion, by one rule: of rows of sinusoids, and of equal vectors under a rotation."""
+    of_rows, of_vectors = (
+        dict(CLAIMS[name].decided({}).figures)["share of pairs with the nearer one higher"]
+        for name in ("similarity_falls_with_distance", "near_tokens_score_higher")
+    )
+    by_hand = {}
+    for dim in (64, 128):
+        scores = [sum(np.cos(n * 10000 ** (-2 * i / dim)) for i in range(dim // 2)) for n in range(257)]
+        pairs = [(a, b) for a in range(1, 257) for b in range(a + 1, 257)]
+        by_hand[dim] = sum(scores[a] > scores[b] for a, b in pairs) / len(pairs)
+    assert (of_rows, of_vectors) == pytest.approx((by_hand[128], by_hand[64]), abs=1e-3)
 
 
 def test_a_damaged_finding_is_refused(tmp_path):

@@ -15,10 +15,15 @@ START = """# What the sources claim
 The documents that posenc is built on, a lecture, an article, a lesson, notes and a chapter ([the mission](mission.md)
 lists them), say what positional encodings do. Each statement that can be checked stands here, in our words, with the
 rule by which it is decided, which was fixed before anything was run, and with what came out, also where it speaks
-against the sources. Some are decided by computation, others by training small models: those verdicts hold for the
-models, tasks and budgets named with them, and no further.
+against the sources. Each part of a statement has its own verdict. Some are decided by computation, others by training
+small models: those verdicts hold for the models, tasks and budgets named with them, and no further.
 
-`posenc claims NAME --run` checks one again, `posenc claims --run --out claims` all of them.
+`posenc claims NAME --run` checks one again, `posenc claims --run --out claims` all of them. [Add a
+claim](add-a-claim.md) says how to add one, from these documents or from any paper.
+"""
+
+QUESTIONS = """
+The lecture asks the following and claims no answer. The answers are ours; each was tested as a statement is.
 """
 
 TRAINED = """
@@ -32,7 +37,8 @@ any wrong verdict is one in twenty.
 All seeds are fresh: rules, margins and budgets were committed before any of these runs was started, and each claim says
 what was changed after an earlier run had been seen. The models are small (0.1 to 0.3 million parameters; width 64, 2
 layers, 4 heads) and the budgets short; the learning rate is 0.002, and ten times that for the parameters of encodings.
-Every run is in `docs/claims_runs/results.parquet` of the repository, with its training curve and its scores.
+Every run is in `docs/claims_runs/results.parquet` of the repository, with its training curve and its scores; models
+whose rotary pairs were changed are in `docs/claims_runs/roles.jsonl`.
 
 ![The numbers of every seed, with intervals and margins](images/claims.svg)
 """
@@ -49,11 +55,19 @@ def page() -> str:
     rows = (
         (f"**{finding.verdict}**", f"[{escaped(claim.statement)}](#{name})", _sources(claim), _way(claim))
         for name, (claim, finding) in decided.items()
+        if not claim.question
+    )
+    answers = (
+        (escaped(claim.question), f"**{finding.verdict}**", f"[{escaped(claim.statement)}](#{name})", _sources(claim))
+        for name, (claim, finding) in decided.items()
+        if claim.question
     )
     parts = [
         f"{WIDE}{START}",
         f"{len(decided)} statements: {counted}.\n",
         table(["verdict", "statement", "said by", "decided by"], rows),
+        QUESTIONS,
+        table(["question", "verdict", "answer that was tested", "asked by"], answers),
     ]
     for title, names in (
         ("Decided by computation", claim_catalog.COMPUTED),
@@ -78,6 +92,7 @@ def _section(name: str, claim: Claim, finding: ClaimFinding, date: str) -> str:
     lines = [
         f"\n### {escaped(claim.statement)} {{: #{name} }}\n",
         f"**{finding.verdict.capitalize()}**, {date}. {escaped(finding.note)}\n",
+        *([f"Question: {escaped(claim.question)}\n"] if claim.question else []),
         f"Rule: {escaped(claim.rule)}\n",
         *([f"Revised: {escaped(claim.revised)}\n"] if claim.revised else []),
         *([*of_parts, ""] if of_parts else []),

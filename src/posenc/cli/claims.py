@@ -27,9 +27,10 @@ from posenc.lab.store import Store
 class ClaimsVerb(run_engine.EngineVerb):
     """List what the source documents say about positional encodings, statement by statement, with the verdict.
 
-    A verdict is supported, contradicted, undecided, or not testable where the runs could not show it. With names, show
-    rule, parts and figures. With --run, check them again: some are computed in seconds, others train small models; a
-    stopped run goes on where it was.
+    A verdict is supported, contradicted, undecided, or not testable where the runs could not show it; each part of a
+    statement has its own. Questions that the sources leave open are marked by a question mark, with the answer that was
+    tested. With names, show rule, parts and figures. With --run, check them again: some are computed in seconds, others
+    train small models; a stopped run goes on where it was.
 
     Exit code: 0, or 1 where a rerun gives another verdict than the one on file.
 
@@ -37,23 +38,28 @@ class ClaimsVerb(run_engine.EngineVerb):
       posenc claims
       posenc claims shift_is_linear
       posenc claims shift_is_linear near_tokens_score_higher --run --out claims
+      posenc claims shift_is_linear --run --findings mine.json
     """
 
     names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME")] = ()
     """Which claims; all of them if left out."""
 
     run_again: Annotated[bool, tyro.conf.arg(name="run")] = False
-    """Check the claims again, and file what comes out in OUT/findings.json."""
+    """Check the claims again, and file what comes out where findings are read."""
 
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("claims")
     """Where --run keeps its results."""
+
+    findings: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """The findings that are read, and that --run writes; if left out, those that ship with posenc and above them
+    OUT/findings.json, which --run writes."""
 
     engine: run_engine.Name = "local"
     """Where --run trains: processes of this machine, Ray, or Slurm."""
 
     def run(self) -> Answer:
         chosen = {name: claim_catalog.claim(name) for name in dict.fromkeys(self.names or claim_catalog.NAMES)}
-        known = {name: each.finding for name, each in findings.read_findings().items() if name in chosen}
+        known = self._known(chosen)
         if not self.run_again:
             return Answer(lambda: _facts(chosen, known), lambda: _lines(chosen, known, detailed=bool(self.names)))
         new = self._run(chosen)
@@ -64,6 +70,21 @@ class ClaimsVerb(run_engine.EngineVerb):
             lambda: [*_lines(chosen, new, detailed=bool(self.names)), *_differences(changed, missing)],
             int(bool(changed or missing)),
         )
+
+    @property
+    def _file(self) -> Path:
+        """File that --run writes."""
+        return self.out / findings.SHIPPED.name if self.findings is None else self.findings
+
+    def _known(self, chosen: Mapping[str, Claim]) -> dict[str, ClaimFinding]:
+        """Findings on file of the chosen claims as they stand."""
+        shipped = findings.read_findings() if self.findings is None else {}
+        own = {
+            name: filed
+            for name, filed in findings.read_findings(self._file).items()
+            if name in chosen and filed.digest == findings.claim_digest(chosen[name])
+        }
+        return {name: filed.finding for name, filed in (shipped | own).items() if name in chosen}
 
     def _run(self, chosen: Mapping[str, Claim]) -> dict[str, ClaimFinding]:
         runs = experiments(list(chosen.values()))
@@ -80,7 +101,7 @@ class ClaimsVerb(run_engine.EngineVerb):
         finished = {name: finding for name, finding in new.items() if finding is not None}
         decided = {name: (chosen[name], finding) for name, finding in finished.items()}
         today = datetime.date.today().isoformat()
-        findings.write_findings(self.out / findings.SHIPPED.name, decided, today)
+        findings.write_findings(self._file, decided, today)
         return finished
 
     def _roles(self, studies: Sequence[RolesStudy], engine: Engine) -> Mapping[str, FrequencyRoles]:
@@ -97,7 +118,7 @@ def _facts(chosen: Mapping[str, Claim], known: Mapping[str, ClaimFinding]) -> di
     return {
         "claims": {
             name: {
-                **attributes(claim, "statement", "sources", "rule", "trained", "revised"),
+                **attributes(claim, "statement", "sources", "question", "rule", "trained", "revised"),
                 "verdict": known[name].verdict if name in known else None,
                 "parts": dict(known[name].parts) if name in known else {},
                 "figures": dict(known[name].figures) if name in known else {},
@@ -113,22 +134,34 @@ def _lines(chosen: Mapping[str, Claim], known: Mapping[str, ClaimFinding], *, de
         for name, claim in chosen.items():
             yield from _details(name, claim, known.get(name))
         return
-    rows = [
-        (known[name].verdict if name in known else "not run", name, each.statement) for name, each in chosen.items()
-    ]
+    rows = [(_verdict(known.get(name)), name, _statement(each, known.get(name))) for name, each in chosen.items()]
     yield from columns(("verdict", "name", "statement"), rows)
     yield ""
     words = [verdict for verdict, _, _ in rows]
     counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-    yield f"{len(rows)} claims: {counts}. `posenc claims NAME` shows rule and figures, --run checks again."
+    asked = sum(bool(each.question) for each in chosen.values())
+    questions = f", {asked} of them answers to questions that the sources leave open" if asked else ""
+    yield from wrap_text(
+        f"{len(rows)} statements{questions}: {counts}. `posenc claims NAME` shows rule and figures, --run checks again."
+    )
+
+
+def _verdict(finding: ClaimFinding | None) -> str:
+    return finding.verdict if finding else "not run"
+
+
+def _statement(claim: Claim, finding: ClaimFinding | None) -> str:
+    """Statement of a row, behind the question that it answers, with its parts where they differ."""
+    parts = finding.parts if finding else ()
+    told = "; ".join(f"{part}: {word}" for part, word in parts) if len({word for _, word in parts}) > 1 else ""
+    return f"{claim.question}{' ' if claim.question else ''}{claim.statement}{f' ({told})' if told else ''}"
 
 
 def _details(name: str, claim: Claim, finding: ClaimFinding | None) -> Iterable[str]:
     yield Heading(f"{name}: {finding.verdict if finding else 'not run'}")
+    said = f"Asked by: {claim.said_by}: {claim.question}" if claim.question else f"Said by: {claim.said_by}."
     yield from wrap_text(claim.statement)
-    yield from wrap_text(
-        f"Said by: the {', the '.join(claim.sources)}. Decided by {'training' if claim.trained else 'computation'}."
-    )
+    yield from wrap_text(f"{said} Decided by {'training' if claim.trained else 'computation'}.")
     yield from wrap_text(f"Rule: {claim.rule}")
     if claim.revised:
         yield from wrap_text(f"Revised: {claim.revised}")

@@ -11,6 +11,7 @@ import tyro
 
 from posenc.cli import run_engine
 from posenc.cli.answer import Answer, Heading, columns, wrap_text
+from posenc.cli.inputs import check_kind_of_model
 from posenc.cli.progress_bar import count_with_progress, run_with_progress
 from posenc.lab.frequency_roles.roles import FrequencyRoles, Level, RolesStudy
 from posenc.lab.frequency_roles.roles_summary import RolesSummary
@@ -105,15 +106,7 @@ class FrequenciesVerb(run_engine.EngineVerb):
 
     def _check(self) -> None:
         """Refuse options of the other kind of model, and files that could not be written at the end."""
-        unread = OF_CHECKPOINT if self.model is None else OF_LAB
-        for name in unread:
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name} must be left out {'without' if self.model is None else 'with'} --model; got "
-                    f"{getattr(self, name)!r}. Leave it out."
-                )
-        if self.model is not None and self.text is None:
-            raise ValueError("text must be given with --model: what the model reads. Name a text file with --text.")
+        check_kind_of_model(self, OF_LAB, OF_CHECKPOINT)
         if self.csv is not None and not self.csv.absolute().parent.is_dir():
             raise ValueError(f"csv must lie in a folder that exists; got {str(self.csv)!r}. Make the folder first.")
 

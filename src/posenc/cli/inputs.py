@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,3 +117,24 @@ def encoding_or_path(name: str, text: str) -> Encoding | str:
     if text.endswith(WEIGHTS):
         raise ValueError(f"{name} must be a config.json, its folder or a .gguf file; got {text!r}. Name the config.")
     return text
+
+
+def check_kind_of_model(verb: Any, of_trained: Sequence[str], of_checkpoint: Sequence[str]) -> None:
+    """Refuse options of models that are trained here beside --model, those of one's own without it, and no text.
+
+    Args:
+        verb: With the fields `model` and `text`.
+        of_trained: Names of options of models that are trained here.
+        of_checkpoint: Names of options of --model.
+
+    Raises:
+        ValueError: An option is of the other kind, or --model has no text.
+    """
+    for name in of_checkpoint if verb.model is None else of_trained:
+        if (value := getattr(verb, name)) not in (None, ()):
+            raise ValueError(
+                f"{name} must be left out {'without' if verb.model is None else 'with'} --model; got {value!r:.80}. "
+                "Leave it out."
+            )
+    if verb.model is not None and verb.text is None:
+        raise ValueError("text must be given with --model: what the model reads. Name a text file with --text.")

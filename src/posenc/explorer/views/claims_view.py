@@ -32,6 +32,7 @@ def _claim(name: str, claim: Claim, filed: findings.Filed | None) -> dict[str, A
         "name": name,
         "statement": claim.statement,
         "sources": list(claim.sources),
+        "question": claim.question,
         "rule": claim.rule,
         "trained": claim.trained,
         "revised": claim.revised,

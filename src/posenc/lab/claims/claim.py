@@ -14,8 +14,10 @@ Word = Literal["supported", "contradicted", "undecided", "not testable"]
 Figure = tuple[str, float]
 #: What a run of a claim gives.
 Outcome = Result | FrequencyRoles
-#: Whether a statement holds, and the figures that say so.
-Computation = tuple[bool, Mapping[str, float]]
+#: Whether a statement holds, or each of its parts by name, and the figures that say so.
+Computation = tuple[bool | Mapping[str, bool], Mapping[str, float]]
+#: The documents that posenc is built on. Any other source is a paper.
+DOCUMENTS = ("lecture", "article", "lesson", "notes", "chapter")
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class ClaimFinding:
         figures: Names and numbers.
         note: The sentence.
         runs: The numbers behind trained figures, by candidate and seed; empty for a computation.
-        parts: The verdict on each part of a trained claim.
+        parts: The verdict on each part of a statement that has several, and of a trained claim.
     """
 
     verdict: Word
@@ -43,13 +45,14 @@ class Claim:
 
     Args:
         statement: In our words.
-        sources: The documents that say so.
+        sources: Who says so: `DOCUMENTS`, or papers as "Barbero et al. 2024, arXiv:2410.06205".
         rule: What is measured, and which outcome means what, fixed before anything was run.
         decide: The finding, from the results of `experiments` and then of `studies`, in their order.
         experiments: What is trained, none where mathematics decides; several claims may share a run, which is done
             once.
         studies: Models that are trained, and then measured with each of their rotary pairs changed.
         revised: What was changed after results had been seen, or "".
+        question: That the sources leave open, where they do not claim the statement: it is an answer that was tested.
     """
 
     statement: str
@@ -59,6 +62,17 @@ class Claim:
     experiments: tuple[Experiment, ...] = ()
     studies: tuple[RolesStudy, ...] = ()
     revised: str = ""
+    question: str = ""
+
+    @property
+    def said_by(self) -> str:
+        """Its sources, in words.
+
+        Example:
+            >>> computed(statement="", sources=("notes", "Su et al. 2021"), rule="", note="")(dict).said_by
+            'the notes, Su et al. 2021'
+        """
+        return ", ".join(f"the {source}" if source in DOCUMENTS else source for source in self.sources)
 
     @property
     def trained(self) -> bool:
@@ -81,15 +95,17 @@ class Claim:
 
 
 def computed(
-    *, statement: str, sources: tuple[str, ...], rule: str, note: str
+    *, statement: str, sources: tuple[str, ...], rule: str, note: str, question: str = "", revised: str = ""
 ) -> Callable[[Callable[[], Computation]], Claim]:
     """Decorator that makes a computation a claim, which it decides one way or the other.
 
     Args:
         statement: In our words.
-        sources: The documents that say so.
+        sources: Who says so.
         rule: What is measured, and which outcome means what.
         note: What the figures mean.
+        question: That a source asks, and to which the statement is an answer.
+        revised: What was changed after results had been seen.
 
     Returns:
         The decorator; the name of the function is that of the claim.
@@ -98,12 +114,33 @@ def computed(
     def claim_of(compute: Callable[[], Computation]) -> Claim:
         def decide(results: Sequence[Outcome]) -> ClaimFinding:
             holds, figures = compute()
-            verdict: Word = "supported" if holds else "contradicted"
-            return ClaimFinding(verdict, tuple((name, float(number)) for name, number in figures.items()), note)
+            named = holds if isinstance(holds, Mapping) else {}
+            parts = tuple((name, _word(part)) for name, part in named.items())
+            verdict = compound([word for _, word in parts]) if parts else _word(bool(holds))
+            numbers = tuple((name, float(number)) for name, number in figures.items())
+            return ClaimFinding(verdict, numbers, note, parts=parts)
 
-        return Claim(statement, sources, rule, decide)
+        return Claim(statement, sources, rule, decide, revised=revised, question=question)
 
     return claim_of
+
+
+def compound(words: Sequence[Word]) -> Word:
+    """Verdict of a claim: supported if every part is, contradicted if any is; a part not testable leaves it open.
+
+    Example:
+        >>> compound(["supported", "not testable"]), compound(["contradicted", "not testable"])
+        ('undecided', 'contradicted')
+    """
+    if "contradicted" in words:
+        return "contradicted"
+    if set(words) == {"not testable"}:
+        return "not testable"
+    return "supported" if set(words) == {"supported"} else "undecided"
+
+
+def _word(holds: bool) -> Word:
+    return "supported" if holds else "contradicted"
 
 
 def experiments(claims: Sequence[Claim]) -> tuple[Experiment, ...]:

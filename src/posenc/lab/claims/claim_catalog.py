@@ -7,7 +7,7 @@ import difflib
 from posenc.lab.claims import (
     claims_on_cost,
     claims_on_counting,
-    claims_on_frequencies,
+    claims_on_models,
     claims_on_order,
     claims_on_printed_numbers,
     claims_on_rotation,
@@ -23,8 +23,8 @@ _THEMES = (
     claims_on_rotation,
     claims_on_cost,
     claims_on_printed_numbers,
+    claims_on_models,
     claims_on_training,
-    claims_on_frequencies,
 )
 CLAIMS = {name: value for theme in _THEMES for name, value in vars(theme).items() if isinstance(value, Claim)}
 NAMES = tuple(CLAIMS)

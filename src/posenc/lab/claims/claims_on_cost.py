@@ -14,8 +14,8 @@ CONCATENATED = Concatenated(Sinusoidal(dim=4))
     statement="Fixed encodings have no parameters; learned ones pay for their flexibility with parameters.",
     sources=("lecture",),
     rule=(
-        "Parameters at width 512 and length 2048: supported if sinusoidal, rotary and ALiBi have none and a learned "
-        "table more than a million."
+        "Parameters at width 512 and length 2048: supported if sinusoidal, rotary and ALiBi have none, and if a "
+        "learned table has more than a million."
     ),
     note="A learned table costs length × width parameters; formulas cost none.",
 )
@@ -23,7 +23,8 @@ def fixed_encodings_learn_nothing() -> Computation:
     """Parameters of encodings."""
     fixed = sum(len(encoding.shapes) for encoding in (Sinusoidal(dim=512), RoPE(dim=64), ALiBi(heads=8)))
     rows, width = Learned(dim=512, length=2048).shapes["table"]
-    return fixed == 0 and rows * width > 10**6, {"fixed": fixed, "learned table of 2048 rows": rows * width}
+    parts = {"fixed ones have none": fixed == 0, "learned ones pay with parameters": rows * width > 10**6}
+    return parts, {"fixed": fixed, "learned table of 2048 rows": rows * width}
 
 
 @computed(

@@ -38,8 +38,8 @@ def attention_has_no_order() -> Computation:
     statement="With a positional encoding, attention can tell two orders of the same words apart.",
     sources=("lecture", "article", "lesson"),
     rule=(
-        "A sentence of three words and its mirror image: supported if a sinusoidal and a rotary encoding both change "
-        "an output by more than 0.001; ALiBi is reported."
+        "A sentence of three words and its mirror image: a sinusoidal and a rotary encoding are each "
+        "supported if they change an output by more than 0.001; ALiBi is reported."
     ),
     note=(
         "Sinusoids and rotations tell the two orders apart. ALiBi's bias, equal on both sides, cannot tell a sentence "
@@ -53,15 +53,15 @@ def encodings_tell_order() -> Computation:
         name: order_blindness("Dog bites man", "Man bites dog", encoding).largest
         for name, encoding in encodings.items()
     }
-    return min(changes["sinusoidal"], changes["rotary"]) > 1e-3, changes
+    return {name: changes[name] > 1e-3 for name in ("sinusoidal", "rotary")}, changes
 
 
 @computed(
     statement="Recurrent and convolutional networks know the order of their input without an encoding.",
     sources=("lecture", "article", "notes"),
     rule=(
-        "The output of a word of three in two orders through a random cell and a kernel of 3: supported if it differs "
-        "by more than 0.001 in both."
+        "The output of a word of three in two orders through a random cell and a kernel of 3: each is supported if it "
+        "differs by more than 0.001."
     ),
     note="Both give the first word another output once it stands last.",
 )
@@ -87,4 +87,4 @@ def recurrence_and_convolution_know_order() -> Computation:
         name: float(np.abs(network(words)[0] - network(words[::-1])[2]).max())
         for name, network in (("recurrent", recurrent), ("convolution", convolved))
     }
-    return min(figures.values()) > 1e-3, figures
+    return {name: change > 1e-3 for name, change in figures.items()}, figures

@@ -24,14 +24,15 @@ def printed_digits_of_the_lecture() -> Computation:
 @computed(
     statement="The sines of 2, 3 and 4 are 0.87, 0.19 and -0.90.",
     sources=("notes",),
-    rule="The sines to two digits: supported if all three are as printed.",
+    rule="The sines to two digits: each is supported if it is as printed.",
     note="None of the three printed values is the sine of its number.",
 )
 def printed_sines_of_the_notes() -> Computation:
     """Sines of 2, 3 and 4."""
     printed = {2: 0.87, 3: 0.19, 4: -0.90}
     figures = {f"sin {angle}": math.sin(angle) for angle in printed}
-    return all(abs(math.sin(angle) - value) < 0.005 for angle, value in printed.items()), figures
+    parts = {f"sin {angle}": abs(math.sin(angle) - value) < 0.005 for angle, value in printed.items()}
+    return parts, figures
 
 
 @computed(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+from typing import Any
+
 import numpy as np
 
-from posenc import Learned, Sinusoidal
+from posenc import Learned, RoPE, Sinusoidal
 from posenc.inspect import (
     derivative,
     position_change,
@@ -16,6 +19,7 @@ from posenc.inspect import (
 )
 from posenc.inspect.properties import rows_in_dtype
 from posenc.lab.claims.claim import Computation, computed
+from posenc.lab.claims.falling_with_distance import FALLS, GENERALLY, LONGEST, STRICT, nearer_is_higher
 
 LENGTHS = (1, 7, 512, 100_000)
 
@@ -47,7 +51,7 @@ def _has_a_last_row(table: Learned) -> bool:
     sources=("lecture",),
     rule=(
         "The rows of sequences of 1, 7, 512 and 100,000 tokens: supported if each position has exactly the same vector "
-        "in all of them, where a learned table of 512 rows ends at its last."
+        "in all of them, and if a learned table of 512 rows ends at its last."
     ),
     note=(
         "A position has one vector, however long its sequence is, and none is the last; a learned table of 512 rows "
@@ -59,14 +63,17 @@ def sinusoidal_suits_varying_lengths() -> Computation:
     encoding = Sinusoidal(dim=64)
     whole = encoding.embed(np.arange(LENGTHS[-1]))
     changed = max(float(np.abs(encoding.embed(np.arange(n)) - whole[:n]).max()) for n in LENGTHS)
-    holds = changed == 0.0 and bool(np.isfinite(whole).all()) and _has_a_last_row(Learned(dim=64, length=512))
-    return holds, {"largest change of a row": changed, "longest": LENGTHS[-1]}
+    parts = {
+        "a position has one vector at every length": changed == 0.0 and bool(np.isfinite(whole).all()),
+        "a learned table ends": _has_a_last_row(Learned(dim=64, length=512)),
+    }
+    return parts, {"largest change of a row": changed, "longest": LENGTHS[-1]}
 
 
 @computed(
     statement="Every position gets a vector of its own.",
     sources=("lecture", "article", "notes", "chapter"),
-    rule="20,000 rows of width 128: supported if no two are equal in float64 and in float32; bfloat16 is reported.",
+    rule="20,000 rows of width 128: supported in float64 and in float32 if no two are equal; bfloat16 is reported.",
     note="No two of 20,000 rows are equal, even rounded to bfloat16: the many channels make up for their few digits.",
 )
 def every_position_is_unique() -> Computation:
@@ -76,7 +83,8 @@ def every_position_is_unique() -> Computation:
         dtype: len({row.tobytes() for row in rows_in_dtype(Sinusoidal(dim=128), count, dtype)})
         for dtype in ("float64", "float32", "bfloat16")
     }
-    return distinct["float64"] == distinct["float32"] == count, {f"distinct in {k}": v for k, v in distinct.items()}
+    parts = {f"in {dtype}": distinct[dtype] == count for dtype in ("float64", "float32")}
+    return parts, {f"distinct in {k}": v for k, v in distinct.items()}
 
 
 @computed(
@@ -172,14 +180,14 @@ def shift_is_linear() -> Computation:
 @computed(
     statement="The matrix that shifts a position looks like a rotation matrix.",
     sources=("article",),
-    rule="MᵀM and det M for 129 offsets: supported if both are 1 to 10^-12.",
+    rule="MᵀM and det M for 129 offsets: each is supported if it is 1 to 10^-12.",
     note="Orthogonal with determinant 1: not similar to a rotation, but one.",
 )
 def shift_is_a_rotation() -> Computation:
     """The matrix of a shift."""
     error = shift_error(Sinusoidal(dim=128), np.arange(64), np.arange(-64, 65))
     figures = {"largest |MᵀM - 1|": error.orthogonality, "largest |det M - 1|": error.determinant}
-    return max(figures.values()) < 1e-12, figures
+    return {"MᵀM = 1": error.orthogonality < 1e-12, "det M = 1": error.determinant < 1e-12}, figures
 
 
 @computed(
@@ -206,24 +214,20 @@ def one_map_attends_k_back() -> Computation:
 @computed(
     statement="Nearby positions have similar encodings.",
     sources=("lecture",),
-    rule="PE · PE of two positions at width 128: supported if it falls from distance 1 to 10 to 100.",
-    note=(
-        "Near positions are more similar than far ones, but not step by step: the similarity rises again at some "
-        "distances."
-    ),
+    rule=f"PE · PE of two positions at width 128. {FALLS}",
+    note="Near positions are more similar than far ones, but not step by step: at some distances it rises again.",
+    revised=STRICT,
 )
 def similarity_falls_with_distance() -> Computation:
     """Nearby positions are similar."""
-    scores = score_by_distance(Sinusoidal(dim=128), np.arange(101)).scores[0]
-    rises = int((np.diff(scores) > 0).sum())
-    figures = {
-        "similarity at 0": scores[0],
-        "at 1": scores[1],
-        "at 10": scores[10],
-        "at 100": scores[100],
+    scores = score_by_distance(Sinusoidal(dim=128), np.arange(LONGEST + 1)).scores[0]
+    figures = {f"similarity at {distance}": scores[distance] for distance in (0, 1, 10, 100)}
+    nearer, rises = nearer_is_higher(scores)
+    return nearer > GENERALLY, {
+        **figures,
+        "share of pairs with the nearer one higher": nearer,
         "steps that rise": rises,
     }
-    return bool(scores[1] > scores[10] > scores[100]), figures
 
 
 @computed(
@@ -257,3 +261,64 @@ def sinusoidal_position_lives_in_the_first_dimensions() -> Computation:
     shares = position_change(Sinusoidal(dim=128)).shares
     figures = {f"quarter {index + 1}": share for index, share in enumerate(shares.mean(0))}
     return bool((shares[:, :2].sum(1) > 0.9).all()), figures
+
+
+@computed(
+    statement="The divisors are computed as exp(-2i·log(10000)/d) for numerical stability.",
+    sources=("article",),
+    rule=(
+        "Frequencies at width 512, as a power and as the exponential of a logarithm, each operation rounded correctly, "
+        "against exact ones: supported in float64 and in float32 if the largest relative error of the exponential is "
+        "not the larger."
+    ),
+    note=(
+        "Neither form overflows or loses digits by cancellation. The exponential magnifies the rounding of the product "
+        "with the logarithm, up to 9, so it is many times less accurate than the power."
+    ),
+)
+def exponential_form_is_more_stable() -> Computation:
+    """Errors of two ways to compute frequencies, in units of the rounding of 1."""
+    dim, parts = 512, dict[str, bool]()
+    figures: dict[str, float] = {}
+    exact, kinds = RoPE(dim=dim).frequencies.exact(), (np.float64, np.float32)
+    kind: Any
+    for kind in kinds:
+        even, logarithm = np.arange(0, dim, 2).astype(kind), kind(np.log(10_000.0))
+        angles = even * -(logarithm / kind(dim))
+        exponents = -even / kind(dim)
+        with localcontext(prec=50):
+            exponential = [Decimal(float(each)).exp() for each in angles]
+            power = [Decimal(10_000) ** Decimal(float(each)) for each in exponents]
+            errors = [_largest_error(form, exact, kind) for form in (exponential, power)]
+        name = np.dtype(kind).name
+        parts[f"in {name}"] = errors[0] <= errors[1]
+        figures |= {f"error of the exponential, {name}": errors[0], f"error of the power, {name}": errors[1]}
+    return parts, figures
+
+
+def _largest_error(values: list[Decimal], exact: tuple[Decimal, ...], kind: type[np.floating[Any]]) -> float:
+    """Largest relative error of values that are rounded once more, in units of the rounding of 1."""
+    rounded = [Decimal(float(kind(float(value)))) for value in values]
+    return float(max(abs(a / b - 1) for a, b in zip(rounded, exact, strict=True))) / float(np.finfo(kind).eps)
+
+
+@computed(
+    statement="The difference of an embedding's encodings at two positions is periodic along the dimensions.",
+    sources=("article",),
+    rule=(
+        "PE(50) - PE(0) at width 128, its sines in order, as in the article: supported if the distances between its "
+        "changes of sign are equal to one dimension."
+    ),
+    note=(
+        "Along the dimensions the angle 50·10000^(-2i/d) falls geometrically: a chirp, whose waves become longer and "
+        "longer until they end. It is periodic along the positions, at a fixed dimension."
+    ),
+)
+def differences_are_periodic() -> Computation:
+    """Changes of sign of a difference along the dimensions."""
+    table = Sinusoidal(dim=128).embed(np.array([0, 50]))
+    sines = (table[1] - table[0])[0::2]
+    changes = np.flatnonzero(np.diff(np.sign(sines)))
+    gaps = np.diff(changes)
+    figures = {"shortest distance of two changes of sign": gaps.min(), "longest": gaps.max(), "changes": len(changes)}
+    return bool(np.ptp(gaps) <= 1), {**figures, "pairs behind the last change": len(sines) - 1 - changes[-1]}

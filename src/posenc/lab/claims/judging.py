@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from posenc.lab.claims.claim import Claim, ClaimFinding, Figure, Outcome, Word
+from posenc.lab.claims.claim import Claim, ClaimFinding, Figure, Outcome, Word, compound
 from posenc.lab.claims.quantities import Gain, Numbers, Quantity, loss_at
 from posenc.lab.experiment import Experiment
 from posenc.lab.frequency_roles.roles import RolesStudy
@@ -33,8 +33,8 @@ SETUPS = {
     "800 steps of 32 sequences of 32",
     "translation": "An encoder-decoder of 0.2 million parameters translates a made language whose words change their "
     "order, 500 steps of 32 sentences",
-    "summary": "An encoder-decoder of 0.2 million parameters summarises made texts, 500 steps of 32 texts of one to four "
-    "sentences",
+    "summary": "An encoder-decoder of 0.2 million parameters summarises made texts, 500 steps of 32 texts of one to "
+    "four sentences",
 }
 RULE = (
     "Supported if the 99.875 % Student interval over the seeds lies above the margin, contradicted if below, else "
@@ -95,6 +95,7 @@ def trained(
     margin: float,
     note: str,
     studies: tuple[RolesStudy, ...] = (),
+    question: str = "",
     revised: str = "",
     reported: Mapping[str, Quantity] | None = None,
 ) -> Claim:
@@ -109,6 +110,7 @@ def trained(
         margin: Each number must exceed it.
         note: What the figures mean.
         studies: Runs whose rotary pairs are changed.
+        question: That a source asks, and to which the statement is an answer.
         revised: What was changed after results had been seen.
         reported: Numbers whose means are shown, but not judged.
 
@@ -137,6 +139,7 @@ def trained(
         experiments,
         studies,
         revised,
+        question,
     )
 
 
@@ -147,20 +150,6 @@ def _need_sentence(need: Need) -> str:
 def helps_in_range(name: str, encoding: str) -> Need:
     """An encoding that changes nothing within the trained length shows nothing beyond it, or of its parts."""
     return Need(f"what {name} gains over no encoding at 64", Gain(NONE, encoding, loss_at(64)), 0.02)
-
-
-def compound(words: Sequence[Word]) -> Word:
-    """Verdict of a claim: supported if every part is, contradicted if any is; a part not testable leaves it open.
-
-    Example:
-        >>> compound(["supported", "not testable"]), compound(["contradicted", "not testable"])
-        ('undecided', 'contradicted')
-    """
-    if "contradicted" in words:
-        return "contradicted"
-    if set(words) == {"not testable"}:
-        return "not testable"
-    return "supported" if set(words) == {"supported"} else "undecided"
 
 
 def _judge_part(name: str, part: ClaimPart, margin: float, results: Sequence[Outcome]) -> tuple[Word, list[Figure]]:

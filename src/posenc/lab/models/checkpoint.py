@@ -63,6 +63,18 @@ class Checkpoint:
         begin, ids = self.tokenizer.bos_token_id, self.tokenizer("a")["input_ids"]
         return (int(begin),) if begin is not None and ids[:1] == [begin] else ()
 
+    @property
+    def trained_length(self) -> int:
+        """Positions that the config says it was trained for.
+
+        Raises:
+            ValueError: It does not say.
+        """
+        length = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        if not isinstance(length, int):
+            raise ValueError("trained must be given where the config has no max_position_embeddings; got none.")
+        return length
+
     def tokens(self, text: str) -> np.ndarray:
         """Numbers of a text's tokens, (tokens,), without marks around it."""
         rows = self.tokenizer(paragraphs(text), **PLAIN)["input_ids"]

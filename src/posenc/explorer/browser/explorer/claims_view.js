@@ -51,12 +51,12 @@ function counted(claims) {
     .join(", ")}.`;
 }
 
-function claimElement({ name, statement, sources, rule, trained, revised, verdict, parts, figures, note }) {
+function claimElement({ name, statement, sources, question, rule, trained, revised, verdict, parts, figures, note }) {
   return element(
     "details",
     { class: "claim" },
-    element("summary", {}, element("strong", { class: `verdict ${LOOKS[verdict] || ""}` }, verdict), ` ${statement}`),
-    element("p", {}, `Said by: ${sources.join(", ")}. Decided by ${trained ? "training" : "computation"}: ${rule}`),
+    element("summary", {}, element("strong", { class: `verdict ${LOOKS[verdict] || ""}` }, verdict), ` ${question ? `${question} ` : ""}${statement}`),
+    element("p", {}, `${question ? "Asked" : "Said"} by: ${sources.join(", ")}. Decided by ${trained ? "training" : "computation"}: ${rule}`),
     ...(revised ? [element("p", {}, `Revised: ${revised}`)] : []),
     ...(parts.length > 1 ? [element("p", {}, parts.map(([part, word]) => `${part}: ${word}`).join("; "))] : []),
     element("p", {}, note),

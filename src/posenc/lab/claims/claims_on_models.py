@@ -1,0 +1,61 @@
+"""Claims on the encodings of released models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from posenc import Learned
+from posenc.core.doors import AttentionBias, RotaryEncoding
+from posenc.lab.claims.claim import Computation, computed
+from posenc.models import from_config
+
+
+@computed(
+    statement="BERT and GPT use learned encodings, and some modern models rotary or relative ones.",
+    sources=("lesson",),
+    rule=(
+        "The config of BERT, GPT-2, Llama 3 and T5 with the sizes of their smallest release, as posenc reads it: each "
+        "part is supported if the encoding is of the kind that the source says."
+    ),
+    note="BERT and GPT-2 add a learned table at the input, Llama 3 rotates, T5 adds a bias by distance.",
+)
+def models_use_what_the_lesson_says() -> Computation:
+    """Encodings of four released models."""
+    sizes = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "max_position_embeddings": 512}
+    configs: dict[str, tuple[dict[str, Any], type]] = {
+        "BERT is learned": ({"model_type": "bert", **sizes}, Learned),
+        "GPT-2 is learned": ({"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_positions": 1024}, Learned),
+        "Llama 3 is rotary": ({"model_type": "llama", **sizes, "rope_theta": 500_000.0}, RotaryEncoding),
+        "T5 is relative": ({"model_type": "t5", "d_model": 512, "num_layers": 6, "num_heads": 8}, AttentionBias),
+    }
+    parts, figures = {}, {}
+    for part, (config, kind) in configs.items():
+        encodings = {each for group in from_config(config).groups for each in group.encodings}
+        parts[part] = bool(encodings) and all(isinstance(each, kind) for each in encodings)
+        figures[f"{part.partition(' is ')[0]}: different encodings"] = len(encodings)
+    return parts, figures
+
+
+@computed(
+    statement="Llama 4 no longer knows absolute positions, only relative ones.",
+    sources=("chapter",),
+    rule=(
+        "The config of Llama 4 Scout as posenc reads it: supported if no layer's queries depend on their position "
+        "alone, which a factor of the queries would be."
+    ),
+    note=(
+        "Three layers of four rotate and know distances alone. Each fourth does not rotate, and from position 8,192 on "
+        "multiplies its queries by a factor of their absolute position."
+    ),
+)
+def llama_4_is_relative_only() -> Computation:
+    """Layers of Llama 4 whose queries are scaled by their position."""
+    config = {
+        "model_type": "llama4_text", "hidden_size": 5120, "num_hidden_layers": 48, "num_attention_heads": 40,
+        "head_dim": 128, "max_position_embeddings": 10_485_760, "rope_theta": 500_000.0,
+        "attn_temperature_tuning": True, "floor_scale": 8192, "attn_scale": 0.1, "no_rope_layers": [1, 1, 1, 0] * 12,
+    }  # fmt: skip
+    groups = from_config(config).groups
+    scaled = sum(len(group.layers) for group in groups if group.query_temperature is not None)
+    rotated = sum(len(group.layers) for group in groups if group.rotary_encoding is not None)
+    return scaled == 0, {"layers that rotate": rotated, "layers that scale queries by position": scaled}
