@@ -19,8 +19,8 @@ from posenc.lab.frequency_roles.rotated_layers import rotary_layers
 from posenc.lab.kept_measurements import KeptMeasurements
 from posenc.lab.models.checkpoint import Checkpoint
 from posenc.lab.models.transformer import Transformer
+from posenc.lab.prepare import prepare
 from posenc.lab.tasks.task_table import experiment
-from posenc.lab.trial import prepare
 from posenc.transformers.swapping.own_positions import own_positions
 from posenc.transformers.swapping.swap import swap
 

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import islice
 from typing import Any
 
 import numpy as np
-import torch
 
 from posenc.compose import PerLayer
 from posenc.core.doors import RotaryEncoding
@@ -24,10 +22,10 @@ from posenc.lab.frequency_roles.rotated_layers import (
 )
 from posenc.lab.machine import reproducible
 from posenc.lab.models.transformer import Transformer, split_heads
+from posenc.lab.prepare import Trial, prepare
 from posenc.lab.result import Progress
 from posenc.lab.scoring import Examination, Predictions
-from posenc.lab.train import train
-from posenc.lab.trial import Trial, prepare
+from posenc.lab.trial import train_trial
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,19 +118,19 @@ def study_roles(study: RolesStudy) -> Iterator[Progress | FrequencyRoles]:
         ValueError: The experiment cannot be run, or its model does not rotate; raised before any training.
     """
     reproducible()
-    one = study.experiment
-    trial = begun_roles(study)
-    torch.manual_seed(trial.streams.weights)  # for dropout alone
-    examples = islice(trial.examples(), one.steps)
-    options = {name: getattr(one, name) for name in ("steps", "rate", "warmup", "encoding_rate", "label_smoothing")}
-    for step in train(trial.model.train(), examples, **options):
-        yield Progress(step.step // 2, step.loss)
-    subject = LabSubject(trial, study.windows)
+    one, last = study.experiment, Progress(0, 0.0)
+    begun_roles(study)
+    for report in train_trial(one):
+        if isinstance(report, Progress):
+            last = report
+            yield Progress(report.step // 2, report.loss)
+        else:
+            subject = LabSubject(report.trial, study.windows)
     layers = rotary_layers(subject)
     changes, measured = planned_changes(layers, study.by), []
     for change in changes:
         measured.append((change, subject.cost(change)))
-        yield Progress(one.steps * (len(changes) + len(measured)) // (2 * len(changes)), step.loss)
+        yield Progress(one.steps * (len(changes) + len(measured)) // (2 * len(changes)), last.loss)
     versions = tuple((name, version(name)) for name in ("posenc", "torch", "numpy"))
     yield FrequencyRoles(
         subject_in_words(study), one.seed, one.length, study.windows, layers, subject.cost(None), tuple(measured),
