@@ -17,7 +17,7 @@ from posenc.lab.frequency_roles.lab_roles import LabSubject, study_roles
 from posenc.lab.frequency_roles.roles import FrequencyRoles, PairChange, RolesStudy, halves, planned_changes
 from posenc.lab.frequency_roles.rotated_layers import rotary_layers
 from posenc.lab.kept_measurements import KeptMeasurements
-from posenc.lab.models.checkpoint import Checkpoint
+from posenc.lab.models.checkpoint import LoadedDecoder
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.prepare import prepare
 from posenc.lab.tasks.task_table import experiment
@@ -46,7 +46,7 @@ def llama():
         num_key_value_heads=KEYS, head_dim=DIM, max_position_embeddings=64,
     )  # fmt: skip
     model = sharp(transformers.LlamaForCausalLM(config))
-    return CheckpointSubject(Checkpoint("llama", model, own_positions(model), None, "cpu", 2), WINDOWS)
+    return CheckpointSubject(LoadedDecoder("llama", model, own_positions(model), None, "cpu", 2), WINDOWS)
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ VERBS = {
 }
 
 #: Files of verbs whose name a public module has.
-FILES = {"audit": "model_audit"}
+FILES = {"audit": "model_audit", "frequencies": "rotary_roles"}
 
 EXAMPLES = (
     'posenc explain "RoPE(dim=8)" --position 3',

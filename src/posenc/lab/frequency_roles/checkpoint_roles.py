@@ -22,7 +22,7 @@ from posenc.lab.frequency_roles.rotated_layers import (
     weighted_norms,
 )
 from posenc.lab.kept_measurements import KeptMeasurements
-from posenc.lab.models.checkpoint import Checkpoint, spread_windows, state_of_folder
+from posenc.lab.models.checkpoint import LoadedDecoder, spread_windows, state_of_folder
 from posenc.transformers.model_hooks import observe_attention
 from posenc.transformers.swapping.swap import swap
 
@@ -36,7 +36,7 @@ class CheckpointSubject:
         windows: Token numbers, (windows, n).
     """
 
-    checkpoint: Checkpoint
+    checkpoint: LoadedDecoder
     windows: np.ndarray
 
     @property
@@ -106,14 +106,14 @@ class CheckpointPlan:
     length: int
     windows: int
 
-    def identity(self, checkpoint: Checkpoint) -> str:
+    def identity(self, checkpoint: LoadedDecoder) -> str:
         """Name of the measurements: other files, another text, length, type or device give another."""
         facts = [state_of_folder(checkpoint.path), digest(self.text), self.length, self.windows]
         return digest(json.dumps([*facts, str(checkpoint.model.dtype), checkpoint.device]))
 
 
 def roles_of_checkpoint(
-    checkpoint: Checkpoint, plan: CheckpointPlan, kept: KeptMeasurements
+    checkpoint: LoadedDecoder, plan: CheckpointPlan, kept: KeptMeasurements
 ) -> Iterator[tuple[int, int] | FrequencyRoles]:
     """Measure what is not kept yet.
 

@@ -38,7 +38,7 @@ class TokenScores(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Checkpoint:
+class LoadedDecoder:
     """A loaded decoder of transformers.
 
     Args:
@@ -113,7 +113,7 @@ class Checkpoint:
         return torch.cat(losses, 1).numpy(), torch.cat(right, 1).numpy()
 
 
-def load_checkpoint(path: str, *, device: str = "cpu", dtype: str = "auto", batch: int = 4) -> Checkpoint:
+def load_checkpoint(path: str, *, device: str = "cpu", dtype: str = "auto", batch: int = 4) -> LoadedDecoder:
     """Load a decoder with its weights and its tokenizer.
 
     Args:
@@ -138,7 +138,7 @@ def load_checkpoint(path: str, *, device: str = "cpu", dtype: str = "auto", batc
     if not folder.has_tokenizer:
         raise ValueError(f"model must have its tokenizer beside it; got {path!r} without. Save it into that folder.")
     model, tokenizer = _loaded_decoder(path, dtype)
-    return Checkpoint(path, model.to(device).eval(), own_positions(model), tokenizer, device, batch)
+    return LoadedDecoder(path, model.to(device).eval(), own_positions(model), tokenizer, device, batch)
 
 
 def _loaded_decoder(path: str, dtype: str) -> tuple[Any, Any]:
@@ -162,7 +162,7 @@ def _loaded_decoder(path: str, dtype: str) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def spread_windows(checkpoint: Checkpoint, text: str, length: int, count: int, *, purpose: str) -> np.ndarray:
+def spread_windows(checkpoint: LoadedDecoder, text: str, length: int, count: int, *, purpose: str) -> np.ndarray:
     """Windows of a text, spread evenly over it.
 
     Args:

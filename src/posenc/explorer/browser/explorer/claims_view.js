@@ -55,8 +55,14 @@ function claimElement({ name, statement, sources, question, rule, trained, revis
   return element(
     "details",
     { class: "claim" },
-    element("summary", {}, element("strong", { class: `verdict ${LOOKS[verdict] || ""}` }, verdict), ` ${question ? `${question} ` : ""}${statement}`),
-    element("p", {}, `${question ? "Asked" : "Said"} by: ${sources.join(", ")}. Decided by ${trained ? "training" : "computation"}: ${rule}`),
+    element(
+      "summary",
+      {},
+      element("strong", { class: `verdict ${LOOKS[verdict] || ""}` }, verdict),
+      ` ${question ? `${question} ` : ""}${statement}`,
+    ),
+    element("p", {}, `${question ? "Asked" : "Said"} by: ${sources.join(", ")}.`),
+    element("p", {}, `Decided by ${trained ? "training" : "computation"}: ${rule}`),
     ...(revised ? [element("p", {}, `Revised: ${revised}`)] : []),
     ...(parts.length > 1 ? [element("p", {}, parts.map(([part, word]) => `${part}: ${word}`).join("; "))] : []),
     element("p", {}, note),

@@ -13,13 +13,11 @@ from posenc.cli import run_engine
 from posenc.cli.answer import Answer, Heading, columns, wrap_text
 from posenc.cli.inputs import check_kind_of_model
 from posenc.cli.progress_bar import count_with_progress, run_with_progress
-from posenc.lab.frequency_roles.roles import FrequencyRoles, Level, RolesStudy
+from posenc.lab.frequency_roles.roles import FrequencyRoles, Level
 from posenc.lab.frequency_roles.roles_summary import RolesSummary
-from posenc.lab.frequency_roles.run_roles import KEPT, kept_roles, missing_studies, run_studies
+from posenc.lab.frequency_roles.run_roles import KEPT, kept_roles, missing_studies, plan_roles, run_studies
 from posenc.lab.kept_measurements import KeptMeasurements
-from posenc.lab.tasks.corpus import text_of, text_options
-from posenc.lab.tasks.language import CharacterLM
-from posenc.lab.tasks.task_table import experiment, task_row
+from posenc.lab.tasks.corpus import text_of
 from posenc.lab.write_whole import write_whole
 
 #: Options of models that are trained here, and of one's own.
@@ -114,29 +112,14 @@ class FrequenciesVerb(run_engine.EngineVerb):
         """Roles of models that are trained here, and how many were planned."""
         from posenc.lab.frequency_roles.lab_roles import begun_roles
 
-        studies = self._studies()
+        given = {name: getattr(self, name) for name in (*OF_LAB, "text", "length") if getattr(self, name) is not None}
+        studies = plan_roles(by=self.by, windows=self.windows, **given)
         begun_roles(studies[0])
         engine = self.engine_in(self.out, self.engine)
         with KeptMeasurements(self.out / KEPT) as kept:
             if missing := missing_studies(studies, kept):
                 run_with_progress(run_studies(missing, engine, kept), len(missing))
             return list(kept_roles(studies, kept).values()), len(studies)
-
-    def _studies(self) -> tuple[RolesStudy, ...]:
-        seeds, task = 5 if self.seeds is None else self.seeds, self.task or "character-lm"
-        if seeds < 1:
-            raise ValueError(f"seeds must be 1 or more; got {seeds}. Use 5 for intervals.")
-        row = task_row(task)
-        if self.text is not None and not issubclass(row.kind, CharacterLM):
-            raise ValueError(f"text must be left out for the task {task}, which reads none. Use character-lm.")
-        length = row.length if self.length is None else self.length
-        changes: dict[str, Any] = {"length": length, "test_lengths": (length,), "steps": self.steps or 600, "batch": 16}
-        if self.text is not None:
-            changes["options"] = text_options(self.text)
-        return tuple(
-            RolesStudy(experiment(self.encoding or "RoPE(dim=16)", task, seed, **changes), self.by, self.windows)
-            for seed in range(seeds)
-        )
 
     def _of_checkpoint(self, folder: Path) -> list[FrequencyRoles]:
         from posenc.lab.frequency_roles.checkpoint_roles import CheckpointPlan, roles_of_checkpoint
