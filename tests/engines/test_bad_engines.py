@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
 import time
@@ -15,9 +16,9 @@ import pytest
 from engines.fake_engines import GOOD, WRONG, fake_engine
 from posenc.cli import main
 from posenc.engines import EngineTable, engine_table, environments
+from posenc.engines.cell import Cell
 from posenc.engines.compare_engines import compare_engines
 from posenc.engines.engine import Engine, Package
-from posenc.engines.engine_cells import Cell
 from posenc.engines.engine_process import Stopped
 from posenc.engines.engine_question import read_question
 from posenc.engines.side_by_side import EngineRow
@@ -68,8 +69,8 @@ def test_the_other_rows_are_filled(table: EngineTable) -> None:
     row = table.rows[-1]
     assert (row.engine, row.version, row.failure) == ("good", "1.0", "")
     assert {name: (cell.source, cell.differs) for name, cell in row.cells.items()} == {
-        "pairs": ("live", False), "frequencies": ("live", True), "amplitude": ("live", False),
-        "window": ("live", False),
+        "pairs": ("live", False), "channels": ("live", False), "frequencies": ("live", True),
+        "amplitude": ("live", False), "window": ("live", False),
     }  # fmt: skip
     assert row.cells["frequencies"].value == "The base is 10000 where 500000 is meant."
     assert table.exit_code == 1
@@ -195,6 +196,22 @@ def answer(request, step):
     assert not mark.exists()
 
 
+def test_a_kept_table_is_read_without_anything_that_reads_a_probe(tmp_path: Path) -> None:
+    """A repeated question imports neither torch nor what reads probes and configs, and so takes well under a second."""
+    script = """
+import json, sys
+from posenc.engines import ask_all
+ask_all.kept_json = lambda path: json.loads(sys.argv[1])
+table = ask_all.engine_table({"model_type": "llama"}, engines=["mlx-lm"], cache=sys.argv[2])
+assert table.file == "config.json"
+heavy = ("torch", "transformers", "posenc.probe", "posenc.diagnosis", "posenc.models")
+loaded = [name for name in sys.modules if name in heavy]
+assert not loaded, loaded
+"""
+    held = json.dumps(EngineTable("config.json", "llama", (), (), ()).plain())
+    subprocess.run([sys.executable, "-c", script, held, str(tmp_path)], check=True)
+
+
 def test_answers_are_kept_by_content_and_damage_is_no_answer(tmp_path: Path) -> None:
     count = tmp_path / "count"
     right = GOOD.replace('(request["probe"])', '(request["probe"], 500_000.0)')
@@ -251,6 +268,18 @@ def test_a_file_without_an_architecture_is_one_line(tmp_path: Path, capsys: pyte
     assert printed.out == ""
     assert "model_type" in printed.err
     assert printed.err.count("\n") == 1
+
+
+def test_parts_that_no_engine_is_asked_about_are_named(tmp_path: Path) -> None:
+    sizes = {"hidden_size": 128, "num_attention_heads": 8, "num_hidden_layers": 3, "vocab_size": 100}
+    scaling = {"type": "mrope", "mrope_section": [2, 3, 3]}
+    config = {
+        "model_type": "qwen2_5_vl",
+        "text_config": {"model_type": "qwen2_5_vl_text", **sizes, "rope_scaling": scaling},
+        "vision_config": {"depth": 4, "hidden_size": 128, "num_heads": 4, "patch_size": 14},
+    }
+    table = compare_engines(read_question(config, tmp_path / "cache", "tests"), [], threading.Event(), lambda *_: None)
+    assert [line.partition(":")[0] for line in table.meant] == ["layers 0-2", "vision, not asked, layers 0-3"]
 
 
 def test_a_table_without_an_answer_says_so() -> None:

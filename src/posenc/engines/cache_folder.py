@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from posenc.core import plain_file
-from posenc.models.checkpoints.conversion import write_synced
 
 #: Bytes of the largest answer that is kept.
 LARGEST = 1 << 24
@@ -65,6 +64,8 @@ def keep_json(path: Path, value: Any) -> None:
     Raises:
         OSError: The disk is full, or the folder cannot be written.
     """
+    from posenc.models.checkpoints.conversion import write_synced
+
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from posenc.core import validation
 from posenc.engines.ask_engine import EngineReading, ask_engine, reading_of
 from posenc.engines.cache_folder import short_digest
+from posenc.engines.cell import Cell
 from posenc.engines.effect_on_logits import effects_on_logits
 from posenc.engines.engine import Engine
-from posenc.engines.engine_cells import Cell, live_cells, table_fields
+from posenc.engines.engine_cells import live_cells, table_fields
 from posenc.engines.engine_failure import EngineFailure
 from posenc.engines.engine_question import EngineQuestion, lengths_of, written_probe
 from posenc.engines.environments import Environment, environment_folder, environment_of
@@ -71,7 +72,8 @@ def compare_engines(
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     fields = table_fields(question.positions)
-    meant = tuple(_in_a_line(group) for group in question.positions.groups)
+    unasked = (f"{group.part}, not asked, {_in_a_line(group)}" for group in question.unasked)
+    meant = (*map(_in_a_line, question.positions.groups), *unasked)
     return EngineTable(question.name, question.positions.model_type, fields, meant, rows)
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from posenc.diagnosis.mistake import Finding
 from posenc.engines.ask_engine import EngineReading
+from posenc.engines.cell import Cell
 from posenc.models.model_positions import LayerGroup, ModelPositions, Window, layer_ranges
 from posenc.models.pair_rotation import PairRotation, pair_rotation
 from posenc.probe.judge_probe import ERRORS
 from posenc.probe.rotation_reading import LayerRotation
 
-Field = Literal["pairs", "frequencies", "amplitude", "window", "biases", "rows"]
+Field = Literal["pairs", "channels", "frequencies", "amplitude", "window", "biases", "rows"]
 FIELDS: tuple[Field, ...] = get_args(Field)
-Source = Literal["live", "transcribed", "not known"]
 #: Names of findings that belong to a field of their own; every other belongs to the first field that differs.
 FIELD_OF: dict[str, Field] = {"attention factor": "amplitude", "amplitude": "amplitude", "window": "window"}
 SAME = "as the file"
@@ -25,27 +25,11 @@ SAME = "as the file"
 LEAST_AMPLITUDE = 1e-4
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Field of an engine's positions.
-
-    Attributes:
-        source: "live" where the engine's own process ran and computed it here; "transcribed" where it was read in its
-            source; "not known".
-        value: What it is, in words; why it is not known.
-        differs: Whether it is another than the file states.
-    """
-
-    source: Source
-    value: str
-    differs: bool = False
-
-
 def table_fields(positions: ModelPositions) -> tuple[Field, ...]:
     """The fields of a model's positions."""
     doors = {encoding.door for group in positions.groups for encoding in group.encodings}
     if "rotates" in doors:
-        return ("pairs", "frequencies", "amplitude", "window")
+        return ("pairs", "channels", "frequencies", "amplitude", "window")
     return ("biases",) if "biases" in doors else ("rows",)
 
 
@@ -112,10 +96,14 @@ def _in_words(findings: Iterable[Finding]) -> str:
 def _other_pairs(found: LayerRotation, meant: _Meant) -> bool:
     if meant.pairs is None or not found.rotates:
         return found.rotates != (meant.pairs is not None)
-    encoding = meant.group
+    return (found.pairing, found.direction) != (meant.group.pairing, 1)
+
+
+def _other_channels(found: LayerRotation, meant: _Meant) -> bool:
+    if meant.pairs is None or not found.rotates:
+        return False
     first = min(meant.pairs.first)
-    width = max(meant.pairs.second) - first + 1
-    return (found.pairing, found.start, found.width, found.direction) != (encoding.pairing, first, width, 1)
+    return (found.start, found.width) != (first, max(meant.pairs.second) - first + 1)
 
 
 def _other_frequencies(found: LayerRotation, meant: _Meant) -> bool:
@@ -145,14 +133,23 @@ def _other_window(found: LayerRotation, meant: _Meant) -> bool:
 
 
 _DIFFERS: dict[Field, Callable[[LayerRotation, _Meant], bool]] = {
-    "pairs": _other_pairs, "frequencies": _other_frequencies, "amplitude": _other_amplitude, "window": _other_window,
-}  # fmt: skip
+    "pairs": _other_pairs,
+    "channels": _other_channels,
+    "frequencies": _other_frequencies,
+    "amplitude": _other_amplitude,
+    "window": _other_window,
+}
 
 
 def _pairs_in_words(found: LayerRotation) -> str:
     if not found.rotates:
         return "nothing rotates"
-    return f"{found.pairing or 'unknown'} pairs in channels {found.start} to {found.start + found.width - 1}"
+    backward = " rotated backwards" if found.direction == -1 else ""
+    return f"{found.pairing or 'unknown'} pairs{backward}"
+
+
+def _channels_in_words(found: LayerRotation) -> str:
+    return f"channels {found.start} to {found.start + found.width - 1} of a head"
 
 
 def _frequencies_in_words(found: LayerRotation) -> str:
@@ -168,6 +165,7 @@ def _window_in_words(found: LayerRotation) -> str:
 
 _WORDS: dict[Field, Callable[[LayerRotation], str]] = {
     "pairs": _pairs_in_words,
+    "channels": _channels_in_words,
     "frequencies": _frequencies_in_words,
     "amplitude": lambda found: f"amplitude {found.amplitude:.6g}",
     "window": _window_in_words,

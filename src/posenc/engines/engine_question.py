@@ -14,7 +14,7 @@ from posenc.engines.cache_folder import short_digest
 from posenc.engines.engine_failure import EngineFailure
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
-from posenc.models.model_positions import ModelPositions
+from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.probe import write_probe
 from posenc.probe.config import text_config
 
@@ -23,13 +23,14 @@ LENGTH = 64
 
 
 class EngineQuestion(NamedTuple):
-    """A file, and what every engine is asked about it."""
+    """A file, and what every engine is asked about it: its text model; groups of other parts are not asked."""
 
     name: str
     config: dict[str, Any]
     positions: ModelPositions
     cache: Path
     code: str
+    unasked: tuple[LayerGroup, ...] = ()
 
 
 def read_question(config: Mapping[str, Any] | str | Path, cache: Path, code: str) -> EngineQuestion:
@@ -39,8 +40,10 @@ def read_question(config: Mapping[str, Any] | str | Path, cache: Path, code: str
         ValueError: It is no config, or posenc does not read its positions.
     """
     name = "config" if isinstance(config, Mapping) else Path(config).name
-    text = text_config(load_config(config))
-    return EngineQuestion(name, text, from_config(text), cache, code)
+    whole = load_config(config)
+    text = text_config(whole)
+    unasked = () if text == whole else tuple(group for group in from_config(whole).groups if group.part != "text")
+    return EngineQuestion(name, text, from_config(text), cache, code, unasked)
 
 
 def written_probe(question: EngineQuestion) -> Path | EngineFailure:

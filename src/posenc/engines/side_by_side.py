@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from posenc.core import text_lines
-from posenc.engines.engine_cells import Cell
+from posenc.engines.cell import Cell
 
 SCHEMA, VERSION = "posenc.engines", 1
 
