@@ -1,4 +1,4 @@
-"""Write the standing: what every engine makes of 40 configs, as data and as the page docs/engines.md.
+"""Write the standing: what every engine makes of 40 configs, as data of the explorer and as the page docs/engines.md.
 
 Every engine's process answers all configs in one go; what it does not answer there, it is asked again by itself.
 Answers are kept in the cache, so a stopped run goes on. --seconds ends the asking; what was not answered by then is not
@@ -33,7 +33,7 @@ from posenc.engines.side_by_side import EngineTable
 
 ROOT = Path(__file__).parents[1]
 CONFIGS = ROOT / "src" / "posenc" / "models" / "released" / "configs.json"
-STANDING = ROOT / "quality" / "standing" / "standing.json"
+STANDING = ROOT / "src" / "posenc" / "explorer" / "standing.json"
 PAGE = ROOT / "docs" / "engines.md"
 SCHEMA = {"schema": "posenc.standing", "version": 1}
 START, END = "<!-- standing: written by quality/write_standing.py -->", "<!-- end of standing -->"
@@ -50,7 +50,7 @@ def main() -> None:
     held = [one for one in json.loads(CONFIGS.read_text())["configs"] if one.get("engines", True)]
     if not options.page:
         tables = _tables(held, cache_folder(options.cache), options.seconds)
-        STANDING.write_text(json.dumps(_data(held, tables), indent=1, sort_keys=True) + "\n")
+        STANDING.write_text(json.dumps(_data(held, tables), indent=1) + "\n")
     stored = json.loads(STANDING.read_text())
     text = PAGE.read_text()
     before, rest = text.split(START)
@@ -129,7 +129,8 @@ def _data(held: list[dict[str, Any]], tables: list[EngineTable]) -> dict[str, An
     }
     models = [
         {
-            "name": one["name"], "source": one["source"], "model_type": table.model_type, "fields": table.fields,
+            "name": one["name"], "source": one["source"], "config": one["config"],
+            "model_type": table.model_type, "fields": table.fields,
             "meant": table.meant, "engines": {row.engine: _row(row) for row in table.rows},
         }
         for one, table in zip(held, tables, strict=True)

@@ -10,8 +10,10 @@ from typing import Any
 
 from posenc.models import ModelPositions, from_config
 
-#: Written by quality/write_engine_answers.py.
-STORED = Path(__file__).parent / "engine_answers.json"
+#: The standing, which quality/write_standing.py writes with the page docs/engines.md.
+STORED = Path(__file__).parent / "standing.json"
+#: Cells without words of their own.
+SAME = "as the file"
 #: Layers and widths say nothing of how an engine reads the keys of positions.
 SIZES = ("hidden_size", "num_attention_heads", "head_dim", "num_hidden_layers", "max_position_embeddings")
 
@@ -36,13 +38,17 @@ def answers_for(config: Mapping[str, Any]) -> dict[str, Any] | None:
         The name of the stored config, whether it is the same, and a row for each engine.
     """
     positions = from_config(config)
-    found = [(model, _keys(from_config(model["config"]))) for model in stored_answers()["models"]]
-    own, model_type = _keys(positions), positions.model_type
-    of_type = [(model, keys) for model, keys in found if model["model_type"] == model_type]
-    alike = [(model, keys) for model, keys in of_type if _words(keys) == _words(own)]
-    same = [(model, keys) for model, keys in alike if keys == own]
-    chosen = next(iter((*same, *alike)), None)
-    return None if chosen is None else _answer(chosen[0], same=bool(same))
+    of_type = [model for model in stored_answers()["models"] if model["model_type"] == positions.model_type]
+    found = [(model, from_config(model["config"])) for model in of_type]
+    own, sizes = _keys(positions), _keys(positions, sizes=True)
+    alike = [(model, one) for model, one in found if _words(_keys(one)) == _words(own)]
+    if not alike:
+        return None
+    nearest = {  # the same numbers count most, then the same widths
+        model["name"]: (_keys(one) == own, len(_keys(one, sizes=True).items() & sizes.items())) for model, one in alike
+    }
+    model, _ = max(alike, key=lambda each: nearest[each[0]["name"]])
+    return _answer(model, same=nearest[model["name"]][0])
 
 
 def answers_of(name: str) -> dict[str, Any]:
@@ -51,10 +57,10 @@ def answers_of(name: str) -> dict[str, Any]:
     return _answer(model, same=True)
 
 
-def _keys(positions: ModelPositions) -> dict[str, Any]:
-    """The keys of the file that its positions follow from, and their values."""
+def _keys(positions: ModelPositions, *, sizes: bool = False) -> dict[str, Any]:
+    """The keys of the file that its positions follow from, and their values; or those of layers and widths."""
     values = (value for group in positions.groups for value in group.values)
-    return {value.key: value.value for value in values if value.source == "file" and value.name not in SIZES}
+    return {value.key: value.value for value in values if value.source == "file" and (value.name in SIZES) == sizes}
 
 
 def _words(keys: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +74,7 @@ def _answer(model: Mapping[str, Any], *, same: bool) -> dict[str, Any]:
         {
             "engine": name,
             "version": engines.get(name, {}).get("version", ""),
-            "cells": [{"field": field, **cell} for field, cell in row["cells"].items()],
+            "cells": [{"field": field, "value": SAME, **cell} for field, cell in row["cells"].items()],
             "effects": [[int(length), change] for length, change in row.get("effects", {}).items()],
             "why": row.get("why", ""),
         }
