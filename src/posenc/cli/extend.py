@@ -1,4 +1,4 @@
-"""`posenc extend`: train a small rotary model, and measure every way to use it at a longer context."""
+"""`posenc extend`: a rotary model at a longer context in every way, a small one that is trained here or your own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import tyro
 
 from posenc.cli import run_engine
 from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
+from posenc.cli.inputs import check_kind_of_model
 from posenc.cli.progress_bar import run_with_progress
 from posenc.lab.comparison.judge import SEEDS
 from posenc.lab.engines.events import Job
@@ -27,6 +28,9 @@ from posenc.lab.extension_study.study_summary import StudySummary, summaries
 from posenc.lab.running import Engine, RunEvent
 
 WORK = "posenc.lab.extension_study.run_study:work"
+#: Options of models that are trained here, and of one's own.
+OF_TRAINED = ("encoding", "task", "seeds", "steps", "tuning")
+OF_CHECKPOINT = ("windows", "needles", "device", "dtype", "batch")
 LIMITS = (
     "Small models and short budgets: an order found here is a reason to test two or three ways on your own model, not "
     "the answer for it."
@@ -35,41 +39,62 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class ExtendVerb(run_engine.EngineVerb):
-    """Train small rotary models, then use them at a longer context in every way that posenc knows.
+    """Use rotary models at a longer context in every way that posenc knows.
 
-    Measures them as they are and after a little training at that length: the loss of the same tokens with more and
-    more to read, and whether a fact is found, by length and depth. Draws a picture for each task. A stopped command
-    goes on where it was: run it again.
+    Trains small models, and measures them as they are and after a little training at that length: the loss of the same
+    tokens with more and more to read, and whether a fact is found, by length and depth. With --model, takes your own
+    decoder of transformers from its folder, and measures it without training: the loss of your text, and pass keys in
+    it. Draws a picture. A stopped command goes on where it was: run it again.
 
     Some examples:
       posenc extend
       posenc extend --encoding "RoPE(dim=16, base=500000.0)" --length 512 --tuning 100 --out extension-512
       posenc extend --task character-lm --text my-book.txt
+      posenc extend --model my-llama --text my-book.txt --length 131072 --device cuda --dtype bfloat16 --batch 1
     """
 
-    encoding: str = "RoPE(dim=16)"
-    """The rotation that is trained, without a scaling."""
+    encoding: str | None = None
+    """The rotation that is trained, without a scaling; RoPE(dim=16) if left out."""
 
-    task: tuple[Literal[TASKS], ...] = TASKS  # type: ignore[valid-type]
-    """What is measured: the loss of a language model, or a fact found in a text."""
+    task: tuple[Literal[TASKS], ...] = ()  # type: ignore[valid-type]
+    """What is measured: the loss of a language model, or a fact found in a text; both if left out."""
+
+    model: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """A decoder of transformers with its tokenizer, in place of models that are trained here."""
 
     trained: int | None = None
-    """The length of training, in tokens; that of the task if left out."""
+    """The length of training, in tokens; that of the task, or of the config of --model, if left out."""
 
     length: int | None = None
-    """The length to reach; if left out, 256 for the language model and 1024 for the needle."""
+    """The length to reach; if left out, 256 for the language model, 1024 for the needle, and with --model four times
+    the length of training."""
 
-    seeds: int = 5
-    """How many models are trained for each task."""
+    seeds: int | None = None
+    """How many models are trained for each task; 5 if left out."""
 
     steps: int | None = None
     """Training steps; those of the study if left out."""
 
-    tuning: int = 50
-    """Training steps at the new length, for each way."""
+    tuning: int | None = None
+    """Training steps at the new length, for each way; 50 if left out."""
 
     text: Path | None = None
-    """Your own text, for the language model."""
+    """Your own text, for the language model, or for --model, which needs it."""
+
+    windows: int | None = None
+    """Of --model: windows that are read at each length; 8 if left out."""
+
+    needles: int | None = None
+    """Of --model: pass keys at each length and depth; 4 if left out."""
+
+    device: Annotated[str | None, tyro.conf.arg(metavar="DEVICE")] = None
+    """Of --model: cpu, cuda, cuda:1 or mps; the CPU if left out."""
+
+    dtype: Annotated[str | None, tyro.conf.arg(metavar="TYPE")] = None
+    """Of --model: float32, bfloat16 or float16; what the folder says if left out."""
+
+    batch: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Of --model: windows that are read at once; 4 if left out."""
 
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("extension")
     """Where results are kept."""
@@ -78,11 +103,18 @@ class ExtendVerb(run_engine.EngineVerb):
     """Where to train: processes of this machine, Ray, or Slurm."""
 
     def run(self) -> Answer:
+        check_kind_of_model(self, OF_TRAINED, OF_CHECKPOINT)
+        if self.model is not None:
+            from posenc.cli.extend_model import answer_of_model
+
+            options = attributes(self, *OF_CHECKPOINT, "trained", "length")
+            return answer_of_model(self.model, str(self.text), self.out, options)
         from posenc.lab.extension_study.run_study import begun
 
-        options = attributes(self, "length", "trained", "seeds", "steps", "tuning", "text")
-        studies = plan_extension(self.encoding, self.task, **options)
-        for study in studies[: len(self.task)]:  # the first seed of each task
+        tasks, options = self.task or TASKS, attributes(self, "length", "trained", "steps", "text")
+        seeds, tuning = 5 if self.seeds is None else self.seeds, 50 if self.tuning is None else self.tuning
+        studies = plan_extension(self.encoding or "RoPE(dim=16)", tasks, seeds=seeds, tuning=tuning, **options)
+        for study in studies[: len(tasks)]:  # the first seed of each task
             begun(study)
         engine = self.engine_in(self.out, self.engine)
         missing = [study for study in studies if read_extension(self.out, study) is None]
