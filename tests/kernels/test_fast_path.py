@@ -357,3 +357,21 @@ def test_single_tokens_that_share_memory() -> None:
         assert fast_path.rotate_(q, k, rotation, "bhtd", "torch") is False
     assert fast_path.rotate_(both[:, 4:], both[:, :4], rotation, "bhtd", "torch")
     assert fast_path.rotate_(both[:, :1].expand(1, 4, 1, 12), both[:, 4:], rotation, "bhtd", "torch") is False
+
+
+@native
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_part_of_the_channels_and_queries_alone_take_one_call(monkeypatch: Any, dtype: torch.dtype) -> None:
+    calls: list[str] = []
+    for name in ("_rotate", "_rotate_", "_by_angles", "_by_angles_"):
+        own = getattr(fast_path, name)
+        monkeypatch.setattr(fast_path, name, lambda *a, own=own, name=name: calls.append(name) or own(*a))
+    for rotation in (RECORD.rotation(torch.arange(LENGTH)), angles(RECORD, torch.arange(LENGTH))):
+        for k in (heads(2, dtype=dtype), heads(2, dtype=dtype)[:, :0]):
+            q = heads(4, dtype=dtype)
+            wanted = rotate(q, k, rotation, layout="bhtd", impl="reference")
+            calls.clear()
+            with torch.no_grad():
+                found = rotate(q, k, rotation, layout="bhtd"), rotate_(q.clone(), k.clone(), rotation, layout="bhtd")
+            assert len(calls) == 2
+            assert all(torch.equal(a, b) for each in found for a, b in zip(each, wanted, strict=True))

@@ -4,6 +4,7 @@ or passes."""
 from __future__ import annotations
 
 import sys
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,40 @@ def every_encoding() -> None:
             wanted = rotate(q, k, rotation, layout=layout, impl="reference")
             same(rotate(q, k, rotation, layout=layout, impl="triton"), wanted)
             same(rotate_(q.clone(), k.clone(), rotation, layout=layout, impl="triton"), wanted)
+
+
+def queries_alone() -> None:
+    """Without keys, whole heads and a part of their channels, in one launch."""
+    for encoding in (RECORDS[0], RECORDS[3]):
+        places = drawn(0, 100_000, 3)
+        q = content(6, 3, encoding.head_dim, "bhtd")
+        for by in (encoding.rotation(places), angles(encoding, places)):
+            found = rotate(q, q[:, :0], by, layout="bhtd", impl="triton")
+            wanted = encoding.rotation(places)(q, layout="bhtd")
+            # Angles are computed by polynomials, within 1.2e-7.
+            if found[1].numel() or not (found[0] - wanted).abs().max() <= 4e-7 * q.abs().max():
+                raise SystemExit(f"{encoding}, queries alone: {(found[0] - wanted).abs().max()} off")
+
+
+#: Heads of queries and of keys, and their size, of every rotation that a benchmark times.
+BENCHMARKED = ((32, 8, 128), (24, 6, 96), (16, 16, 64), (16, 16, 80), (16, 16, 72), (16, 16, 50))
+
+
+def benchmarked_shapes() -> None:
+    """In place and into new memory, by a table and by exact angles, both pairings and layouts, in two dtypes."""
+    for (queries, keys, dim), pairing in product(BENCHMARKED, ("halves", "adjacent")):
+        encoding, places = RoPE(dim=dim, pairing=pairing), drawn(0, 100_000, 2)
+        for layout, dtype in (("bthd", torch.float32), ("bhtd", torch.bfloat16)):
+            q, k = (content(count, 2, dim, layout, dtype) for count in (queries, keys))
+            rotation = encoding.rotation(places)
+            wanted = rotate(q, k, rotation, layout=layout, impl="reference")
+            same(rotate_(q.clone(), k.clone(), rotation, layout=layout, impl="triton"), wanted)
+            for mine, theirs in zip(
+                rotate(q, k, angles(encoding, places), layout=layout, impl="triton"), wanted, strict=True
+            ):
+                unit = 2.0**-7 if dtype == torch.bfloat16 else 4e-7
+                if not (mine.float() - theirs.float()).abs().max() <= unit * max(1.0, theirs.abs().max().item()):
+                    raise SystemExit(f"{encoding}, {layout}, {dtype}: other numbers than the reference")
 
 
 def exact_waves() -> None:

@@ -533,6 +533,7 @@ class SingleAngles(Sinusoidal):
         return super().embed(positions, params, dtype=dtype)
 
 
+COMPILED = ("compiled_equals_exported_equals_plain", "compiles_to_machine_code")
 TRACED = ("compiles_in_one_graph", "exports_with_any_length", "jits", "torch_vmap", "jax_vmap")
 
 BUGS = (
@@ -602,8 +603,8 @@ BUGS = (
     Bug("an invalid dtype is ignored", AnyDtype(dim=8), "dtype_must_be_a_float"),
     Bug("a constant requires a gradient", RecordsAGraph(dim=8), "no_gradient_through_a_fixed_table"),
     Bug("the slope by position is doubled", WrongSlope(dim=8), "gradient_of_positions"),
-    Bug("a branch on values", LooksAtValues(dim=8), "compiles_in_one_graph", (*TRACED, "compiles_to_machine_code")),
-    Bug("a branch on the length", LengthBakedIn(dim=8), "exports_with_any_length"),
+    Bug("a branch on values", LooksAtValues(dim=8), "compiles_in_one_graph", (*TRACED, *COMPILED)),
+    Bug("a branch on the length", LengthBakedIn(dim=8), "exports_with_any_length", COMPILED[:1]),
     Bug("NumPy computes in every library", NumpyInside(dim=8), "torch_stays_torch", ("jax_stays_jax",)),
     Bug("an invalid position is accepted while tracing", NoGuard(dim=8), "traced_torch_refuses_by_nan"),
     Bug(

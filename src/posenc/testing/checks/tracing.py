@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, cast
@@ -28,6 +28,9 @@ from posenc.testing.named_check import close, ensure, named_check
 
 #: Lengths that no tracer has seen when they come.
 LENGTHS = ((0, 3, 1, 4, 2), (4, 1), (2, 2, 0, 1, 3, 4, 0, 1, 2))
+#: How a compiler takes lengths, and what `torch.compile` is told: a program for each, one for all from the first call
+#: on, and one for all of an axis that is marked.
+SIZES = {"fixed": False, "dynamic": True, "marked": None}
 
 
 def _untraced(encoding: Encoding) -> str:
@@ -50,23 +53,30 @@ def _layer(encoding: Encoding, name: str) -> Callable[[Array], Array]:
 
 @_traced("A graph break in every layer is a slow model.", needs=("torch",))
 def compiles_in_one_graph(encoding: Encoding) -> None:
-    _compile(encoding, "aot_eager")
+    _compile(encoding, "aot_eager", "marked")
 
 
-def _compile(encoding: Encoding, backend: str) -> None:
+def _compile(encoding: Encoding, backend: str, sizes: str) -> None:
     """Compare a layer compiled by a backend with the plain one, at every length."""
     torch = array_module("torch")
     plain = _layer(encoding, "torch")
     with _one_at_a_time(torch):
-        traced = torch.compile(plain, fullgraph=True, backend=backend)
+        traced = torch.compile(plain, fullgraph=True, backend=backend, dynamic=SIZES[sizes])
         for count in LENGTHS:
             positions = array(count, "torch")
-            torch._dynamo.mark_dynamic(positions, 0)  # one program for every length
-            _matches(f"compiled by {backend}, {len(count)} positions", traced(positions), plain(positions))
+            if sizes == "marked":
+                torch._dynamo.mark_dynamic(positions, 0)  # one program for every length
+            what = f"compiled by {backend}, sizes {sizes}, {len(count)} positions"
+            _matches(what, traced(positions), plain(positions))
 
 
 @_traced("An exported program with a fixed length fails at other lengths.", needs=("torch",))
 def exports_with_any_length(encoding: Encoding) -> None:
+    _export(encoding, LENGTHS, any_length=True)
+
+
+def _export(encoding: Encoding, counts: Sequence[Sequence[int]], *, any_length: bool) -> None:
+    """Compare a layer exported at the first of these lengths with the plain one, at each of them."""
     torch = array_module("torch")
     plain = _layer(encoding, "torch")
 
@@ -75,11 +85,20 @@ def exports_with_any_length(encoding: Encoding) -> None:
             return plain(positions)
 
     with _one_at_a_time(torch):
-        length = torch.export.Dim("length", min=2, max=4_096)
-        traced = torch.export.export(Program(), (array(LENGTHS[0], "torch"),), dynamic_shapes=({0: length},)).module()
-        for count in LENGTHS:
+        free = ({0: torch.export.Dim("length", min=2, max=4_096)},) if any_length else None
+        traced = torch.export.export(Program(), (array(counts[0], "torch"),), dynamic_shapes=free).module()
+        for count in counts:
             positions = array(count, "torch")
             _matches(f"exported, {len(count)} positions", traced(positions), plain(positions))
+
+
+@_traced("A program for one length may give other numbers than one for any.", needs=("torch",), slow=True)
+def compiled_equals_exported_equals_plain(encoding: Encoding) -> None:
+    for sizes in SIZES:
+        _compile(encoding, "aot_eager", sizes)
+    _export(encoding, LENGTHS, any_length=True)
+    for count in LENGTHS:
+        _export(encoding, (count,), any_length=False)
 
 
 @_traced("JAX programs are traced as a whole.", needs=("jax",))
@@ -218,4 +237,4 @@ class _one_at_a_time:  # noqa: N801  (used as a word: `with _one_at_a_time(torch
 
 @_traced("The code generator may reassociate what the tracer kept.", needs=("torch",), slow=True)
 def compiles_to_machine_code(encoding: Encoding) -> None:
-    _compile(encoding, "inductor")
+    _compile(encoding, "inductor", "marked")

@@ -285,7 +285,7 @@ def _sdpa_unsupported(call: AttentionCall) -> str | None:
 
 
 def _dense(call: AttentionCall) -> Any:
-    return tiles.attend_in_tiles(call, max(1, call.queries))
+    return tiles.attend_in_tiles(call, None)
 
 
 def _tiles(call: AttentionCall) -> Any:

@@ -48,16 +48,19 @@ def queries_per_tile(call: AttentionCall) -> int:
     return min(most, max(1, queries))
 
 
-def attend_in_tiles(call: AttentionCall, queries: int) -> Any:
-    """Attend with so many queries at a time, (batch, heads, n, width); for a gradient each tile is computed again."""
+def attend_in_tiles(call: AttentionCall, queries: int | None) -> Any:
+    """Attend with so many queries at a time, (batch, heads, n, width); for a gradient each tile is computed again.
+
+    None is all at once, without a loop that would make the number of queries part of a traced program.
+    """
     if not call.queries or not call.keys:
         return (call.q[..., :1] * 0).expand(*call.q.shape[:3], call.v.shape[-1]) + call.v.sum() * 0
     q, k, v = rotated_vectors(call)
     prepared = prepared_scores(call)
-    if call.queries == 1:
-        return _tile(call, q, k, v, prepared, None, 0, 1)
-    again = call.recorded and queries < call.queries and not is_transformed()  # torch.func knows no checkpoints
     far = largest_difference(call, q, k) if comparable(call) else None
+    if queries is None or call.queries == 1:
+        return _tile(call, q, k, v, prepared, far, 0, call.queries)
+    again = call.recorded and queries < call.queries and not is_transformed()  # torch.func knows no checkpoints
     whole, parts = new_output(call, q, v), []
     # From the last queries, whose tiles see the most keys, so that each next one fits into the memory of the last.
     for start in reversed(range(0, call.queries, queries)):

@@ -126,7 +126,8 @@ def vanishing(call: AttentionCall, added: Any, start: int, first: int, far: Any)
 
 def comparable(call: AttentionCall) -> bool:
     """Whether each query sees its own key, and numbers can be looked at and written over."""
-    alone = call.mask is None and call.documents is None and call.queries <= call.keys
     plain = arrays.library(call.q).concrete(call.q) and call.q.dtype != torch.float64
-    many = call.queries >= FEWEST_QUERIES and bool(call.biases or call.scores)
-    return many and alone and plain and not call.recorded and not is_transformed()
+    if not plain or call.recorded or is_transformed():  # first: a tracer must not compare numbers of tokens
+        return False
+    alone = call.mask is None and call.documents is None and call.queries <= call.keys
+    return alone and call.queries >= FEWEST_QUERIES and bool(call.biases or call.scores)

@@ -15,7 +15,6 @@ from posenc.torch.rotary_paths.angles import Angles
 from posenc.torch.rotary_paths.argument_checks import check_rotation, check_vectors, heads_first, writable_pair
 from posenc.torch.rotary_paths.rotation_kernels import (
     IMPLS,
-    KERNELS,
     Impl,
     KernelName,
     RotationKernel,
@@ -90,12 +89,13 @@ def rotate_checked(
 
 def rotate_one(x: Tensor, rotation: Operator, *, layout: Layout) -> Tensor:
     """Rotate one tensor as `rotation(x, layout=layout)` does, by the kernel or plain PyTorch where they can."""
-    if type(rotation) is not Rotation or x.ndim != 4 or not x.is_cpu:
+    if type(rotation) is not Rotation or x.ndim != 4 or not (x.is_cpu or x.is_cuda):
         return rotation(x, layout=layout)
-    for kernel in KERNELS["native"], KERNELS["torch"]:
-        first = heads_first(x, layout)
-        if kernel.unsupported_reason(rotation, first) is None:
-            return heads_first(kernel.rotate(rotation, first)[0], layout)
+    first = heads_first(x, layout)
+    given = (first,) if x.is_cpu else (first, first[:, :0])  # Triton's kernel takes keys too
+    for kernel in kernels_to_try("auto", x):
+        if kernel.unsupported_reason(rotation, *given) is None:
+            return heads_first(kernel.rotate(rotation, *given)[0], layout)
     return rotation(x, layout=layout)
 
 
