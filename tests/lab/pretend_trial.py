@@ -22,7 +22,7 @@ def result_of(experiment: Experiment) -> Result:
     return Result(experiment, (Progress(1, 2.0), Progress(2, 1.0)), scores)
 
 
-def pretend(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | Result]:
+def pretend(experiment: Experiment, device: str = "cpu", checkpoint: str = "") -> Iterator[Progress | Result]:
     yield Progress(1, 2.0)
     time.sleep(0.01)
     if experiment.task == "broken":
@@ -30,7 +30,7 @@ def pretend(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | 
     yield result_of(experiment)
 
 
-def fails_with_seed_1(experiment: Experiment, device: str) -> Iterator[Result]:
+def fails_with_seed_1(experiment: Experiment, device: str, checkpoint: str) -> Iterator[Result]:
     if experiment.seed == 1:
         raise ValueError("nothing can be learned")
     yield result_of(experiment)

@@ -171,7 +171,9 @@ class CompareVerb(run_engine.EngineVerb):
                 say(line)
         stages = comparison_plan.stages(cost.runs, self.tier, sweep, store.results)
         function = run_engine.TOGETHER if self.engine == "accelerate" else ""
-        failed = run_with_progress(run_stages(stages, store, engine, function, device), runs, kept)
+        seen = self.engine in ("local", "slurm")  # a machine of Ray may have another disk
+        events = run_stages(stages, store, engine, function, device, checkpoints=seen)
+        failed = run_with_progress(events, runs, kept)
         return self._told(failed, cost.left_out, runs - kept)
 
     def _told(self, failed: Sequence[str], left_out: Sequence[str], runs: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from posenc.lab.result import Progress, Result
 from posenc.lab.store import Store
 
 Engine = Callable[[Sequence[Job]], Generator[Event, None, None]]
+CHECKPOINTS = "checkpoints"
 TRAIN = "posenc.lab.engines.events:train_experiment"
 
 
@@ -43,7 +45,13 @@ def name_of(experiment: Experiment) -> str:
 
 
 def run_missing(
-    experiments: Sequence[Experiment], store: Store, engine: Engine, function: str = "", device: str = "cpu"
+    experiments: Sequence[Experiment],
+    store: Store,
+    engine: Engine,
+    function: str = "",
+    device: str = "cpu",
+    *,
+    checkpoints: bool = False,
 ) -> Generator[RunEvent, None, None]:
     """Run each experiment that has no result in the store, in this order, and store each result when it comes.
 
@@ -54,29 +62,43 @@ def run_missing(
         function: A generator function "module:name" of an experiment and a device, whose last report is its `Result`;
             `TRAIN` where it is "".
         device: Of PyTorch, where the run is done.
+        checkpoints: Keep runs under way in the folder, from where they go on after a stop; the engine must see it.
 
     Yields:
         Reports of the runs as they come.
     """
+    kept = {each.identity: store.folder.resolve() / CHECKPOINTS / f"{each.identity}.pt" for each in experiments}
     missing = [each for each in dict.fromkeys(experiments) if each.identity not in store.results]
-    jobs = [Job(name_of(each), function or TRAIN, (each, device)) for each in missing]
+    jobs = [
+        Job(name_of(each), function or TRAIN, (each, device, *([str(kept[each.identity])] if checkpoints else [])))
+        for each in missing
+    ]
     events = engine(jobs)
     try:
         for index, report in events:
             step = RunEvent(missing[index], _report_of_run(missing[index], report))
             if isinstance(step.report, Result):
                 store.add(step.report)
+                kept[missing[index].identity].unlink(missing_ok=True)
             yield step
     finally:
         events.close()
+        with contextlib.suppress(OSError):  # others are under way
+            (store.folder / CHECKPOINTS).rmdir()
 
 
 def run_stages(
-    stages: Iterable[Sequence[Experiment]], store: Store, engine: Engine, function: str = "", device: str = "cpu"
+    stages: Iterable[Sequence[Experiment]],
+    store: Store,
+    engine: Engine,
+    function: str = "",
+    device: str = "cpu",
+    *,
+    checkpoints: bool = False,
 ) -> Generator[RunEvent, None, None]:
     """Run stage after stage as `run_missing` does, each when the one before has ended."""
     for stage in stages:
-        yield from run_missing(stage, store, engine, function, device)
+        yield from run_missing(stage, store, engine, function, device, checkpoints=checkpoints)
 
 
 def _report_of_run(experiment: Experiment, report: Any) -> Progress | Result | Failure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Protocol, TypeVar
 
 import torch
@@ -38,6 +39,16 @@ class Replicas(Protocol):
         """The result of `make` in each process; a ValueError in all of them where one raises it."""
 
 
+class Keeper(Protocol):
+    """Keeps a training under way, so that it can go on after a stop."""
+
+    def resume(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int:
+        """Put back what is kept; the steps that are done."""
+
+    def reached(self, progress: Progress, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        """Keep what there is now."""
+
+
 class OneProcess:
     """This process alone."""
 
@@ -69,12 +80,13 @@ def train(
     label_smoothing: float = 0.0,
     every: int = 10,
     replicas: Replicas | None = None,
+    keeper: Keeper | None = None,
 ) -> Iterator[Progress]:
     """Train the model in place on an example a step.
 
     Args:
         model: Trained in place.
-        examples: One for each step; no further one is drawn.
+        examples: One for each step; no further one is drawn. Those of steps that are done already are drawn, too.
         steps: Of the schedule.
         rate: The peak learning rate of AdamW.
         warmup: Steps up to the peak rate; a cosine to a tenth of it follows.
@@ -82,6 +94,7 @@ def train(
         label_smoothing: Of the targets.
         every: Steps between two reports.
         replicas: The processes that share each example; this one alone where None.
+        keeper: Goes on from a training that was stopped, and keeps this one.
 
     Yields:
         The step and the mean loss since the last report, after every `every` steps and at the end.
@@ -92,7 +105,8 @@ def train(
     replicas = replicas or OneProcess()
     optimizer, loss_of = _optimizer(model, rate, encoding_rate), replicas.loss(model, label_smoothing)
     total, since = 0.0, 0
-    for step, one in zip(range(1, steps + 1), examples, strict=False):
+    done = 0 if keeper is None else keeper.resume(model, optimizer)
+    for step, one in zip(range(done + 1, steps + 1), islice(examples, done, None), strict=False):
         for group in optimizer.param_groups:
             group["lr"] = group["peak"] * schedule(step, steps, warmup)
         loss = loss_of(one)
@@ -106,8 +120,11 @@ def train(
             raise DivergedError(f"the training loss is {value} at step {step} of {steps}. Lower the rate, {rate:g}.")
         total, since = total + value, since + 1
         if since == every or step == steps:
-            yield Progress(step, total / since)
+            progress = Progress(step, total / since)
             total, since = 0.0, 0
+            if keeper is not None:
+                keeper.reached(progress, model, optimizer)
+            yield progress
 
 
 def schedule(step: int, steps: int, warmup: int) -> float:

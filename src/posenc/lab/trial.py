@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 import torch
 
+from posenc.lab.checkpoint import Checkpoint, package_versions
 from posenc.lab.experiment import Experiment
 from posenc.lab.machine import described, forget_peak, peak
 from posenc.lab.models.generate import generate
@@ -43,7 +44,12 @@ class TrainedTrial:
 
 
 def run(
-    experiment: Experiment, *, every: int = 10, device: str = "cpu", replicas: Replicas | None = None
+    experiment: Experiment,
+    *,
+    every: int = 10,
+    device: str = "cpu",
+    replicas: Replicas | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Iterator[Progress | Result]:
     """Train and measure an experiment. Equal experiments give equal numbers on one thread.
 
@@ -53,6 +59,7 @@ def run(
         device: Of PyTorch, such as "cuda"; the result names it among its versions where it is not the CPU.
         replicas: The processes that train together, of which number 0 alone gives the result; this one alone where
             None.
+        checkpoint: Goes on from a run that was stopped, and keeps this one; not for several processes.
 
     Yields:
         Progress, and at last the result.
@@ -61,7 +68,7 @@ def run(
         ValueError: The experiment cannot be run (see `prepare`); raised before any training.
         DivergedError: The loss becomes infinite or NaN.
     """
-    for report in train_trial(experiment, every=every, device=device, replicas=replicas):
+    for report in train_trial(experiment, every=every, device=device, replicas=replicas, checkpoint=checkpoint):
         if isinstance(report, Progress):
             yield report
         elif replicas is None or replicas.rank == 0:
@@ -69,7 +76,12 @@ def run(
 
 
 def train_trial(
-    experiment: Experiment, *, every: int = 10, device: str = "cpu", replicas: Replicas | None = None
+    experiment: Experiment,
+    *,
+    every: int = 10,
+    device: str = "cpu",
+    replicas: Replicas | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Iterator[Progress | TrainedTrial]:
     """Train an experiment, as `run` does, and give its model before anything is measured.
 
@@ -78,6 +90,7 @@ def train_trial(
         every: Steps between two reports.
         device: Of PyTorch.
         replicas: The processes that train together; this one alone where None.
+        checkpoint: Goes on from a run that was stopped, and keeps this one.
 
     Yields:
         Progress, and at last the trial with its trained model.
@@ -87,10 +100,12 @@ def train_trial(
         DivergedError: The loss becomes infinite or NaN.
     """
     with blaming(experiment):
-        yield from _trained(experiment, every, device, replicas or OneProcess())
+        yield from _trained(experiment, every, device, replicas or OneProcess(), checkpoint)
 
 
-def _trained(experiment: Experiment, every: int, device: str, replicas: Replicas) -> Iterator[Progress | TrainedTrial]:
+def _trained(
+    experiment: Experiment, every: int, device: str, replicas: Replicas, checkpoint: Checkpoint | None
+) -> Iterator[Progress | TrainedTrial]:
     began = time.process_time()
     forget_peak()
     trial = replicas.agreed(lambda: prepare(experiment, device))
@@ -107,10 +122,13 @@ def _trained(experiment: Experiment, every: int, device: str, replicas: Replicas
         label_smoothing=experiment.label_smoothing,
         every=every,
         replicas=replicas,
+        keeper=checkpoint,
     )
     for progress in steps:
         curve.append(progress)
         yield progress
+    if checkpoint is not None:  # whose curve begins before the stop
+        curve, began = checkpoint.curve, began - checkpoint.spent
     yield TrainedTrial(trial, tuple(curve), began, replicas.versions)
 
 
@@ -130,7 +148,7 @@ def result_of(trained: TrainedTrial) -> Result:
 def _measured(trained: TrainedTrial) -> Result:
     trial, exam = trained.trial, trained.trial.examination
     experiment, model, task = trial.experiment, trial.model, trial.task
-    versions = [*((name, version(name)) for name in ("posenc", "torch", "numpy")), *trained.versions]
+    versions = [*package_versions(), *trained.versions]
     if trial.device != "cpu":
         versions.append(("device", described(trial.device)))
     if model_folder(experiment.model) is not None:

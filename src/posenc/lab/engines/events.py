@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections import deque
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -73,13 +74,15 @@ def last_report(job: Job) -> Any:
     return last[0] if last else Failure("it reported nothing")
 
 
-def train_experiment(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | Result]:
-    """Run `posenc.lab.trial.run` reproducibly, in a process of its own."""
+def train_experiment(experiment: Experiment, device: str = "cpu", checkpoint: str = "") -> Iterator[Progress | Result]:
+    """Run `posenc.lab.trial.run` reproducibly, in a process of its own, with a checkpoint in a file if one is named."""
     from posenc.lab import trial
+    from posenc.lab.checkpoint import Checkpoint
     from posenc.lab.machine import reproducible
 
     reproducible(device)
-    yield from trial.run(experiment, device=device)
+    kept = Checkpoint(Path(checkpoint), experiment) if checkpoint else None
+    yield from trial.run(experiment, device=device, checkpoint=kept)
 
 
 def train_tour_model(name: str, experiment: Experiment) -> Iterator[Progress | TourModel]:
