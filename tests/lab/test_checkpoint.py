@@ -13,7 +13,7 @@ import torch
 
 from lab.pretend_trial import EXPERIMENTS, result_of
 from posenc.lab import checkpoint as checkpoints
-from posenc.lab.checkpoint import Checkpoint
+from posenc.lab.checkpoint import RunCheckpoint
 from posenc.lab.engines.events import Event
 from posenc.lab.result import Progress
 from posenc.lab.running import CHECKPOINTS, run_missing
@@ -55,13 +55,13 @@ def whole():
 
 def stopped(path, step, seconds=0.0):
     """Run up to a report, and no further."""
-    for report in run(RUN, checkpoint=Checkpoint(path, RUN, seconds)):
+    for report in run(RUN, checkpoint=RunCheckpoint(path, RUN, seconds)):
         if isinstance(report, Progress) and report.step == step:
             return
 
 
 def resumed(path):
-    *progress, result = run(RUN, checkpoint=Checkpoint(path, RUN))
+    *progress, result = run(RUN, checkpoint=RunCheckpoint(path, RUN))
     return [report.step for report in progress], dataclasses.replace(result, seconds=0.0, memory=0)
 
 
@@ -98,7 +98,7 @@ def test_numbers_of_other_versions_and_runs_are_not_continued(tmp_path, monkeypa
     assert resumed(tmp_path / "one.pt")[0] == [10, 20, 30, 40]
     other = dataclasses.replace(RUN, seed=1)
     monkeypatch.undo()
-    *progress, _ = run(other, checkpoint=Checkpoint(tmp_path / "one.pt", other))
+    *progress, _ = run(other, checkpoint=RunCheckpoint(tmp_path / "one.pt", other))
     assert progress[0].step == 10
 
 
@@ -128,7 +128,7 @@ def test_a_finished_run_keeps_no_checkpoint(tmp_path):
 def test_kill_9_in_the_middle(tmp_path, whole):
     code = (
         "import torch; torch.set_num_threads(1)\nfrom lab.test_checkpoint import *\n"
-        f"for report in run(RUN, checkpoint=Checkpoint(Path({str(tmp_path / 'one.pt')!r}), RUN, 0.0)):\n"
+        f"for report in run(RUN, checkpoint=RunCheckpoint(Path({str(tmp_path / 'one.pt')!r}), RUN, 0.0)):\n"
         "    time.sleep(0.5)\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

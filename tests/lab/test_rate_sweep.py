@@ -8,6 +8,7 @@ from posenc.cli import compare, main
 from posenc.lab import running
 from posenc.lab.comparison import comparison_plan, comparison_report, planned_runs
 from posenc.lab.comparison.rate_sweep import FIRST_PILOT, RateSweep
+from posenc.lab.comparison.setting import settings
 from posenc.lab.engines.events import Event, last_report
 from posenc.lab.result import LengthScore, Progress, Result
 from posenc.lab.store import Store
@@ -113,3 +114,32 @@ def test_a_sweep_from_plan_to_report_and_on(in_this_process, capsys):
     assert (
         "rate must be as it was when 'out' was begun, the best of 0.001, 0.004; got one rate" in capsys.readouterr().err
     )
+
+
+def test_results_of_other_versions_are_refused_or_named(in_this_process, capsys, monkeypatch):
+    words = ["compare", "RoPE(dim=16)", "ALiBi(heads=4)", "--task", "copy", "--steps", "60", "--out", "out"]
+    with Store("out") as store:
+        old = experiment("RoPE(dim=16)", "copy", 7, steps=60)
+        store.add(dataclasses.replace(result(old, 1.0), versions=(("torch", "1.13.0"),)))
+    assert main([*words, "--seeds", "1"]) == 2
+    said = capsys.readouterr().err
+    assert "out must hold results of one set of versions; 'out' has torch 1.13.0, and here is torch 2" in said
+    assert main([*words, "--seeds", "1", "--mix-versions"]) == 0
+    assert main(["report", "out"]) == 0
+    assert "; runs of several versions: torch 1.13.0, none" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_length_at_the_floor_is_not_judged():
+    def scored(run, exact):
+        scores = tuple(LengthScore(n, 0.5, share, 1.0) for n, share in zip(run.test_lengths, exact, strict=True))
+        return Result(run, (Progress(1, 1.0),), scores)
+
+    runs = [experiment("RoPE(dim=16)", "copy", seed) for seed in range(2)]
+    (setting,) = settings([scored(run, (0.9, 0.3, 0.004, 0.0)) for run in runs], {"copy": "exact"})
+    assert setting.at_floor == (40, 80)
+    assert [str(measure) for measure in setting.measures[:2]] == ["exact match at 20", "exact match at 30"]
+    (setting,) = settings([scored(run, (0.9, 0.3, 0.02, 0.2)) for run in runs], {"copy": "exact"})
+    assert setting.at_floor == ()
+    assert str(setting.measures[1]) == "exact match at 80"
+    (setting,) = settings([scored(run, (0.0, 0.0, 0.0, 0.0)) for run in runs], {"copy": "exact"})
+    assert [str(measure) for measure in setting.measures[:1]] == ["exact match at 20"]

@@ -47,25 +47,33 @@ def heading(text: str) -> None:
     print("\n" * (len(text) - len(body)), drawn.get(), sep="", end="")
 
 
-def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> list[str]:
+def columns(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = (), *, whole_names: bool = False
+) -> list[str]:
     """Lines of a table, wrapped to the width of the terminal; `numbers` names the columns aligned to the right.
 
-    Numbers are never wrapped. Those that leave the first column no room follow in a table of their own below.
+    Numbers are never wrapped. Those that leave the first column no room follow in a table of their own below. With
+    `whole_names`, the first column is not wrapped where no terminal shows the table, so that programs find its words.
     """
     from rich.table import Table
     from rich.text import Text
 
-    fitting = _fitting(headers, rows, numbers)
+    whole = whole_names and not sys.stdout.isatty()
+    fitting = len(headers) if whole else _fitting(headers, rows, numbers)
     if fitting < len(headers):
         first, rest = range(fitting), (0, *range(fitting, len(headers)))
         return [line for part in (first, rest) for line in columns(*_part(headers, rows, numbers, part))]
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for index, header in enumerate(headers):
         is_number = index in numbers
-        grid.add_column(Text(header), justify="right" if is_number else "left", overflow="fold", no_wrap=is_number)
+        unbroken = is_number or (whole and index == 0)
+        grid.add_column(Text(header), justify="right" if is_number else "left", overflow="fold", no_wrap=unbroken)
     for row in rows:
         grid.add_row(*(Text(escaped(cell)) for cell in row))
-    return [_line(segments) for segments in _console().render_lines(grid, pad=False)]
+    console = _console()
+    if whole:
+        console.width = max(console.width, console.measure(grid).maximum)
+    return [_line(segments) for segments in console.render_lines(grid, pad=False)]
 
 
 def _fitting(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> int:

@@ -19,7 +19,7 @@ from posenc.lab.comparison.cost import PlanCost, duration, plan_cost
 from posenc.lab.comparison.rate_sweep import RateSweep
 from posenc.lab.experiment import Experiment, Model, Sampler
 from posenc.lab.models.model_folder import ModelFolder, read_folder
-from posenc.lab.running import Engine, run_stages
+from posenc.lab.running import Engine, check_versions, run_stages
 from posenc.lab.store import Store
 from posenc.lab.tasks.corpus import text_options
 from posenc.lab.tasks.language import CharacterLM, SubwordLM
@@ -77,6 +77,9 @@ class CompareVerb(run_engine.EngineVerb):
 
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("comparison")
     """Where results are kept."""
+
+    mix_versions: bool = False
+    """Add to results of another version of posenc, PyTorch or NumPy; the report says so."""
 
     text: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
     """Your own text, or a data set as datasets:NAME: which encoding suits it, at which context?"""
@@ -145,6 +148,8 @@ class CompareVerb(run_engine.EngineVerb):
         if not cost.runs:
             raise ValueError(f"encoding must run; every one has an error: {cost.left_out[0]}")
         with Store(self.out) as store:
+            if not self.mix_versions:
+                check_versions(store.results.values(), str(self.out))
             planned_runs.save(self.out, cost.runs, sweep)
             if self.dry_run:
                 if cost.seconds is not None:

@@ -13,6 +13,7 @@ from posenc.cli.answer import Answer, Heading, Verb, attributes, columns, wrap_t
 from posenc.lab.comparison import comparison_report
 from posenc.lab.comparison.comparison_report import ComparisonReport, Judged, score_table, write_events
 from posenc.lab.comparison.learned_nothing import chance_is_known, learned_nothing
+from posenc.lab.comparison.setting import WORDS
 
 LIMITS = (
     "A verdict holds for this budget, size and learning rate: orderings can change with each of them. Everything but "
@@ -68,11 +69,16 @@ def _lines(found: ComparisonReport, written: tuple[Path, ...]) -> Iterable[str]:
 
 def _setting(judged: Judged) -> Iterable[str]:
     yield from map(Heading, wrap_text(judged.setting.conditions()))
-    yield from columns(*score_table(judged.setting))
+    yield from columns(*score_table(judged.setting), whole_names=True)
     for name, reason in learned_nothing(judged.setting).items():
         yield from wrap_text(f"{name} learned nothing: {reason}.")
     if not chance_is_known(judged.setting):
         yield from wrap_text("Not looked at: whether these runs learned more than chance, which they do not record.")
+    if floor := judged.setting.at_floor:
+        yield from wrap_text(
+            f"Not judged: {WORDS[judged.setting.metric][0]} at {', '.join(map(str, floor))}, where every encoding is "
+            "at the floor, below 1 %."
+        )
     for recommendation, (measure, verdicts) in zip(judged.recommendations, judged.verdicts, strict=True):
         yield from wrap_text(recommendation.sentence())
         unit = "" if measure.length and judged.setting.metric != "loss" else " nats"
@@ -106,6 +112,7 @@ def _setting_facts(judged: Judged) -> dict[str, Any]:
             }
             for each in judged.recommendations
         ],
+        "at_floor": setting.at_floor,
         "chance_is_known": chance_is_known(setting),
         "learned_nothing": learned_nothing(setting),
         "verdicts": {str(measure): verdicts for measure, verdicts in judged.verdicts},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +12,15 @@ import torch
 
 from posenc.core import plain_file
 from posenc.lab.experiment import Experiment
-from posenc.lab.result import Progress
+from posenc.lab.result import Progress, package_versions
 from posenc.lab.write_whole import write_whole
 
 #: Seconds between two savings: what a stop costs at most.
 SECONDS = 30.0
 LARGEST = 1 << 40
-#: Packages whose other version would give other numbers.
-PACKAGES = ("posenc", "torch", "numpy")
 
 
-def package_versions() -> tuple[tuple[str, str], ...]:
-    """Versions of the packages that decide the numbers of a run."""
-    return tuple((name, version(name)) for name in PACKAGES)
-
-
-class Checkpoint:
+class RunCheckpoint:
     """File that keeps weights, optimizer, generator and training loss of one run.
 
     Numbers of another version of posenc, PyTorch or NumPy are not continued: the run begins anew.

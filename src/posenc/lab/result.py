@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Annotated, Any
 
 from posenc.core import validation
@@ -52,6 +54,30 @@ class Versions:
                 f"{name} must be pairs of a package and its version; got {validation.shown(value)}. Give pairs."
             )
         return tuple((package, version) for package, version in value)
+
+
+#: Packages whose other version would give other numbers.
+PACKAGES = ("posenc", "torch", "numpy")
+
+
+def package_versions() -> tuple[tuple[str, str], ...]:
+    """Versions of the packages that decide the numbers of a run here."""
+    return tuple((name, version(name)) for name in PACKAGES)
+
+
+def versions_that_differ(results: Iterable[Result]) -> str:
+    """Packages and settings of which the results have several versions, or "".
+
+    Args:
+        results: Of one task, since some packages serve some tasks alone.
+
+    Returns:
+        Such as "torch 2.12.0, 2.13.0".
+    """
+    every = [dict(result.versions) for result in results]
+    names = dict.fromkeys(name for each in every for name in each)
+    found = {name: sorted({each.get(name, "none") for each in every}) for name in names}
+    return "; ".join(f"{name} {', '.join(values)}" for name, values in found.items() if len(values) > 1)
 
 
 Share = Annotated[float, Real(0.0, 1.0)]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from posenc.lab.engines.events import Event, Failure, Job
 from posenc.lab.experiment import Experiment
-from posenc.lab.result import Progress, Result
+from posenc.lab.result import Progress, Result, package_versions
 from posenc.lab.store import Store
 
 Engine = Callable[[Sequence[Job]], Generator[Event, None, None]]
@@ -85,6 +85,28 @@ def run_missing(
         events.close()
         with contextlib.suppress(OSError):  # others are under way
             (store.folder / CHECKPOINTS).rmdir()
+
+
+def check_versions(results: Iterable[Result], name: str) -> None:
+    """Check that results are of the versions that are installed here.
+
+    Args:
+        results: That others will be added to.
+        name: Of their folder.
+
+    Raises:
+        ValueError: They are not.
+    """
+    here = dict(package_versions())
+    for result in results:
+        there = dict(result.versions)
+        other = [package for package, version in here.items() if there.get(package, version) != version]
+        if other:
+            theirs, ours = (", ".join(f"{each} {of[each]}" for each in other) for of in (there, here))
+            raise ValueError(
+                f"out must hold results of one set of versions; {name!r} has {theirs}, and here is {ours}. Use another "
+                "--out, or --mix-versions, which the report then says."
+            )
 
 
 def run_stages(

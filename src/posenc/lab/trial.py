@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 import torch
 
-from posenc.lab.checkpoint import Checkpoint, package_versions
+from posenc.lab.checkpoint import RunCheckpoint
 from posenc.lab.experiment import Experiment
 from posenc.lab.machine import described, forget_peak, peak
 from posenc.lab.models.generate import generate
@@ -17,7 +17,7 @@ from posenc.lab.models.model_folder import model_folder
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.own_code import blaming
 from posenc.lab.prepare import Trial, prepare
-from posenc.lab.result import Progress, Result
+from posenc.lab.result import Progress, Result, package_versions
 from posenc.lab.scoring import bleu_signature, by_context, scores
 from posenc.lab.tasks.language import CharacterLM
 from posenc.lab.tasks.written import Written
@@ -49,7 +49,7 @@ def run(
     every: int = 10,
     device: str = "cpu",
     replicas: Replicas | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: RunCheckpoint | None = None,
 ) -> Iterator[Progress | Result]:
     """Train and measure an experiment. Equal experiments give equal numbers on one thread.
 
@@ -81,7 +81,7 @@ def train_trial(
     every: int = 10,
     device: str = "cpu",
     replicas: Replicas | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: RunCheckpoint | None = None,
 ) -> Iterator[Progress | TrainedTrial]:
     """Train an experiment, as `run` does, and give its model before anything is measured.
 
@@ -104,7 +104,7 @@ def train_trial(
 
 
 def _trained(
-    experiment: Experiment, every: int, device: str, replicas: Replicas, checkpoint: Checkpoint | None
+    experiment: Experiment, every: int, device: str, replicas: Replicas, checkpoint: RunCheckpoint | None
 ) -> Iterator[Progress | TrainedTrial]:
     began = time.process_time()
     forget_peak()

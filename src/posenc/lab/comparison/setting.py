@@ -9,7 +9,7 @@ from statistics import fmean, median_low
 
 from posenc.lab.comparison.rate_sweep import RateSweep
 from posenc.lab.experiment import Experiment
-from posenc.lab.result import LengthScore, Result
+from posenc.lab.result import LengthScore, Result, versions_that_differ
 from posenc.lab.statistics import Interval, area_under, effective_length, steps_to, student_interval
 from posenc.lab.tasks.task import Metric
 
@@ -24,6 +24,8 @@ WORDS: Mapping[str, tuple[str, bool]] = {
 PASSES = 0.85
 #: What stands in the place of the encoding in the experiment that describes a setting.
 ANY = "any"
+#: A share of right sequences below which a length tells no encodings apart.
+FLOOR = 0.01
 #: What is left to learn where the training loss counts as learned.
 LEFT = 0.1
 
@@ -105,10 +107,21 @@ class Setting:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """The measures that are judged: the shortest test length, the longest, and speed."""
+        """The measures that are judged: the shortest test length, the longest that is not at the floor, and speed."""
         lengths = self.common.test_lengths
-        ends = dict.fromkeys((lengths[0], lengths[-1]))
+        above = [length for length in lengths if length not in self.at_floor]
+        ends = dict.fromkeys((lengths[0], above[-1] if above else lengths[0]))
         return (*(Measure(self.metric, length) for length in ends), Measure(self.metric))
+
+    @property
+    def at_floor(self) -> tuple[int, ...]:
+        """Test lengths at which no candidate has a hundredth of all sequences, or of BLEU, right on average."""
+        if self.metric not in ("exact", "bleu"):
+            return ()
+        floor = FLOOR * (100 if self.metric == "bleu" else 1)
+        measures = [Measure(self.metric, length) for length in self.common.test_lengths]
+        best = [max(self.interval(name, each).mean for name in self.results) for each in measures]
+        return tuple(each.length for each, mean in zip(measures, best, strict=True) if mean < floor)
 
     def scores(self, measure: Measure) -> dict[str, dict[int, float]]:
         """The numbers of a measure by candidate, then by seed."""
@@ -143,6 +156,7 @@ class Setting:
         one = self.common
         learned = [run for runs in self.results.values() for run in runs.values() if run.learned]
         rates = sorted({run.experiment.encoding_rate for run in learned})
+        mixed = versions_that_differ(run for runs in self.results.values() for run in runs.values())
         own = f" (parameters of encodings × {', '.join(f'{rate:g}' for rate in rates)})" if rates else ""
         options = "".join(f", {name} {option}" for name, option in one.options)
         rate = f"learning rate {one.rate:g}"
@@ -154,6 +168,7 @@ class Setting:
             f"{one.task}: {one.model}, width {one.width}, {one.layers} layers, {one.heads} heads; {one.steps} steps of "
             f"{one.batch} sequences, trained at {one.length}; {rate}{own}; positions "
             f"{one.positions}{options}; seeds {', '.join(map(str, self.seeds))}"
+            + (f"; runs of several versions: {mixed}" if mixed else "")
         )
 
 
