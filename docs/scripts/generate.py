@@ -9,7 +9,18 @@ import sys
 from pathlib import Path
 
 import posenc
-from generator import audit, context_extension, conventions, coverage, encoding, gallery, reference, speed, speed_tables
+from generator import (
+    audit,
+    citable_table,
+    context_extension,
+    conventions,
+    coverage,
+    encoding,
+    gallery,
+    reference,
+    speed,
+    speed_tables,
+)
 from generator import claims as claims_of_sources
 from generator.text import WIDE, file_name, linked, table
 
@@ -108,6 +119,8 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "conventions.md": conventions.page(),
         ROOT / "docs" / "claims.md": claims_of_sources.page(),
         ROOT / "docs" / "context-extension.md": context_extension.page(),
+        ROOT / "docs" / "table.md": citable_table.page(),
+        **{ROOT / "docs" / "images" / name: picture for name, picture in citable_table.pictures().items()},
         ROOT / "docs" / "coverage.md": coverage.page(),
         ROOT / "docs" / "audit.md": audit.page(),
         ROOT / "docs" / "speed.md": speed.page(),

@@ -72,7 +72,7 @@ def columns(
         grid.add_row(*(Text(escaped(cell)) for cell in row))
     console = _console()
     if whole:
-        console.width = max(console.width, console.measure(grid).maximum)
+        console.width = max(console.width, sum(2 + max(map(len, cells)) for cells in zip(headers, *rows, strict=True)))
     return [_line(segments) for segments in console.render_lines(grid, pad=False)]
 
 

@@ -20,7 +20,7 @@ from posenc.lab.comparison.rate_sweep import RateSweep
 from posenc.lab.experiment import Experiment, Model, Sampler
 from posenc.lab.models.model_folder import ModelFolder, read_folder
 from posenc.lab.running import Engine, check_versions, run_stages
-from posenc.lab.store import Store
+from posenc.lab.store import Store, read
 from posenc.lab.tasks.corpus import text_options
 from posenc.lab.tasks.language import CharacterLM, SubwordLM
 from posenc.lab.tasks.task_table import TASKS, task_row
@@ -142,14 +142,15 @@ class CompareVerb(run_engine.EngineVerb):
         if together:
             run_engine.follow_unless_first(device)
         sweep, engine = self._sweep(), self.engine_in(self.out, self.engine, device)
+        stored = read(self.out)  # before anything that takes time
+        if not self.mix_versions:
+            check_versions(stored.results.values(), str(self.out))
         cost = plan_cost(self._plan(), sweep, device if self.engine == "local" else "cpu")
         for line in cost.left_out:
             say(line)
         if not cost.runs:
             raise ValueError(f"encoding must run; every one has an error: {cost.left_out[0]}")
         with Store(self.out) as store:
-            if not self.mix_versions:
-                check_versions(store.results.values(), str(self.out))
             planned_runs.save(self.out, cost.runs, sweep)
             if self.dry_run:
                 if cost.seconds is not None:

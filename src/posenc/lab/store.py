@@ -54,7 +54,7 @@ def read(folder: str | os.PathLike[str]) -> Stored:
     """Read all results of a folder.
 
     Args:
-        folder: Without a results file it gives no results.
+        folder: Without results in a results file it gives those of its `results.parquet`, if there is one.
 
     Returns:
         The results.
@@ -76,6 +76,8 @@ def read(folder: str | os.PathLike[str]) -> Stored:
                 f"{path}, line {number}: its run is already in an earlier line. Delete one of the two lines."
             )
         results[result.experiment.identity] = result
+    if not results and not torn and (restored := read_results_table(folder)):
+        return Stored(restored, 0, 0, f"{len(restored)} results were restored from {TABLE}.")
     note = f"The last line of {NAME} is half-written ({torn} bytes without a line end): its run is not counted."
     return Stored(results, whole, torn, note if torn else "")
 
@@ -136,9 +138,8 @@ class Store:
             stored = read(self.folder)
             if stored.torn:
                 self._file.truncate(stored.whole)
-            elif not stored.results and (restored := read_results_table(self.folder)):
-                self._file.writelines(line_of(result).encode() for result in restored.values())
-                stored = Stored(restored, 0, 0, f"{len(restored)} results were restored from {TABLE}.")
+            elif not stored.whole:
+                self._file.writelines(line_of(result).encode() for result in stored.results.values())
             _synced(self._file)
             _folder_synced(self.folder)
         except BaseException:

@@ -1,0 +1,156 @@
+"""docs/table.md: the table of encodings, from its plan, its costs and the runs that stand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from generator.text import WIDE, escaped, table
+from posenc.core.text_lines import count
+from posenc.lab.comparison import planned_runs
+from posenc.lab.comparison.comparison_picture import comparison_picture
+from posenc.lab.comparison.comparison_plan import FIRST_BLOCK
+from posenc.lab.comparison.comparison_report import ComparisonReport, report, score_table
+from posenc.lab.comparison.cost import duration
+from posenc.lab.comparison.learned_nothing import learned_nothing
+from posenc.lab.comparison.planned_runs import ComparisonPlan
+from posenc.lab.comparison.ranks import mean_ranks, rank_picture
+from posenc.lab.comparison.setting import Setting
+from posenc.lab.experiment import Experiment
+from posenc.lab.result import Result
+from posenc.lab.results_table import read_results_table
+from posenc.plot.export import image
+
+FOLDER = Path(__file__).parents[2] / "table_runs"
+START = """# The table of encodings
+
+Which encoding does what, measured alike: RUNS of ENCODINGS encodings on TASKS tasks with SEEDS seeds, in a model of
+0.1 million parameters (2 layers, 64 channels, 4 heads), each encoding at the best of the learning rates RATES, chosen
+on PILOTS that are not judged. The plan was written and committed before the first run: `docs/table_runs/plan.json`,
+SHA-256 `DIGEST`….
+
+**STANDING of PLANNED runs stand.** Every one, pilots among them, is in `docs/table_runs/results.parquet` of the
+repository, with its training curve, scores, losses by position and versions. In a clone, this command goes on from
+there, on any machine, in any number of sittings; `--engine ray` or `slurm` share it among many:
+
+```sh
+posenc compare --tier table --out docs/table_runs
+posenc report docs/table_runs                     # all tables, verdicts and pictures of what stands
+```
+"""
+NOTHING = """## What stands
+
+No task has judged runs of two encodings yet; up to here pilots alone were run, which choose learning rates. So this
+page makes no statement on any encoding."""
+RANKS = """## Ranks
+
+Mean rank over the tasks above, at the longest test length that is not at the floor. For each seed the encodings are
+ranked in every task, and the ranks are averaged; the interval is Student's over the seeds. A rank says nothing of how
+far apart two encodings are: the tables do."""
+ORDER = """## What is planned, and its cost
+
+The first block, ENCODINGS encodings on TASKS tasks, is done before the rest, task by task. Processor time is that of
+one core of the machine that made the plan, from two timed steps of each encoding on each task."""
+
+
+@cache
+def found() -> tuple[ComparisonPlan, dict[str, Result], ComparisonReport | None]:
+    """The plan, the runs that stand, and their report if any are judged."""
+    plan, results = planned_runs.read_plan(FOLDER), read_results_table(FOLDER)
+    judged = {each.identity for each in plan.judged(results)} & results.keys()
+    return plan, results, report(FOLDER) if judged else None
+
+
+def standing() -> list[Setting]:
+    """Settings with judged runs of at least two encodings, without encodings that lack a seed."""
+    _, _, judged = found()
+    settings = []
+    for each in judged.judged if judged is not None else ():
+        one = each.setting
+        whole = {name: runs for name, runs in one.results.items() if len(runs) == len(one.seeds)}
+        if len(whole) > 1:
+            settings.append(Setting(one.common, one.metric, whole, one.sweep))
+    return settings
+
+
+def pictures() -> dict[str, str]:
+    """Pictures of the page by their names among the images."""
+    settings = standing()
+    drawn = {f"table_{each.common.task}.svg": comparison_picture([each]) for each in settings}
+    if ranked := mean_ranks(settings):
+        drawn["table_ranks.svg"] = rank_picture(ranked, len(settings))
+    return {name: image(figure, "svg").data.decode() for name, figure in drawn.items()}
+
+
+def page() -> str:
+    """The whole page."""
+    plan, results, _ = found()
+    settings = standing()
+    parts = [WIDE + _start(plan, results), *([NOTHING] if not settings else ["## What stands"])]
+    for setting in settings:
+        parts += _task(setting)
+    if ranked := mean_ranks(settings):
+        parts += [RANKS, "![Mean ranks of the encodings with their intervals](images/table_ranks.svg)"]
+        rows = (
+            (escaped(name), f"{each.mean:.2f}", f"{each.low:.2f} to {each.high:.2f}") for name, each in ranked.items()
+        )
+        parts.append(table(["encoding", "mean rank", "95 % interval"], rows))
+    parts += [_numbers(ORDER, ENCODINGS=FIRST_BLOCK[0], TASKS=FIRST_BLOCK[1]), _planned(plan, results)]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _start(plan: ComparisonPlan, results: dict[str, Result]) -> str:
+    runs, sweep = plan.experiments, plan.sweep
+    return _numbers(
+        START,
+        ENCODINGS=len({run.encoding for run in runs if run.task == runs[0].task}),
+        TASKS=len({run.task for run in runs}),
+        SEEDS=len({run.seed for run in runs}),
+        RATES=", ".join(f"{rate:g}" for rate in sweep.rates) if sweep else "one rate",
+        PILOTS=count(sweep.pilots if sweep else 0, "pilot seed"),
+        DIGEST=planned_runs.plan_digest(FOLDER),
+        STANDING=f"{plan.runs - plan.missing(results):,}",
+        PLANNED=f"{plan.runs:,}",
+        RUNS=f"{len(runs):,} runs",
+    )
+
+
+def _numbers(text: str, **values: object) -> str:
+    for name in sorted(values, key=len, reverse=True):
+        text = text.replace(name, str(values[name]))
+    return text
+
+
+def _task(setting: Setting) -> Iterator[str]:
+    headers, rows, _ = score_table(setting)
+    yield f"### {setting.common.task}"
+    yield setting.conditions() + "."
+    yield f"![Scores by test length and training loss on {setting.common.task}](images/table_{setting.common.task}.svg)"
+    yield table(list(headers), (tuple(map(escaped, row)) for row in rows))
+    if nothing := learned_nothing(setting):
+        yield "Learned nothing: " + "; ".join(f"{escaped(name)}, {reason}" for name, reason in nothing.items()) + "."
+
+
+def _planned(plan: ComparisonPlan, results: dict[str, Result]) -> str:
+    """A row for each task: runs that stand and are planned, and the processor time that is left."""
+    costs: dict[str, dict[str, float]] = json.loads((FOLDER / planned_runs.COSTS).read_text(encoding="utf-8"))
+    rows, total = [], 0.0
+    for task in dict.fromkeys(run.task for run in plan.experiments):
+        own = [run for run in plan.experiments if run.task == task]
+        pilots = plan.sweep.pilot_runs(own) if plan.sweep else ()
+        judged = [run for run in plan.judged(results) if run.task == task]
+        cells, left = [], 0.0
+        for planned, known in ((pilots, pilots), (own, judged)):
+            done = [run for run in known if run.identity in results]
+            left += _seconds(planned, costs) - _seconds(done, costs)
+            cells.append(f"{len(done)} of {len(planned)}")
+        total += left
+        rows.append((task, *cells, str(own[0].steps), duration(left)))
+    rows.append(("all", "", "", "", duration(total)))
+    return table(["task", "pilots", "judged runs", "steps", "left, of one core"], rows)
+
+
+def _seconds(runs: tuple[Experiment, ...] | list[Experiment], costs: dict[str, dict[str, float]]) -> float:
+    return sum(costs[run.task][run.encoding] for run in runs)
