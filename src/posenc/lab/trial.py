@@ -9,7 +9,6 @@ from importlib.metadata import version
 
 import torch
 
-from posenc.lab.checkpoint import RunCheckpoint
 from posenc.lab.experiment import Experiment
 from posenc.lab.machine import described, forget_peak, peak
 from posenc.lab.models.generate import generate
@@ -18,6 +17,7 @@ from posenc.lab.models.transformer import Transformer
 from posenc.lab.own_code import blaming
 from posenc.lab.prepare import Trial, prepare
 from posenc.lab.result import Progress, Result, package_versions
+from posenc.lab.run_checkpoint import RunCheckpoint
 from posenc.lab.scoring import bleu_signature, by_context, scores
 from posenc.lab.tasks.language import CharacterLM
 from posenc.lab.tasks.written import Written

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from lab.pretend_trial import EXPERIMENTS, result_of
-from posenc.lab import checkpoint as checkpoints
-from posenc.lab.checkpoint import RunCheckpoint
+from posenc.lab import run_checkpoint as checkpoints
 from posenc.lab.engines.events import Event
 from posenc.lab.result import Progress
+from posenc.lab.run_checkpoint import RunCheckpoint
 from posenc.lab.running import CHECKPOINTS, run_missing
 from posenc.lab.store import Store
 from posenc.lab.tasks.task_table import experiment
@@ -127,7 +127,7 @@ def test_a_finished_run_keeps_no_checkpoint(tmp_path):
 @pytest.mark.nightly
 def test_kill_9_in_the_middle(tmp_path, whole):
     code = (
-        "import torch; torch.set_num_threads(1)\nfrom lab.test_checkpoint import *\n"
+        "import torch; torch.set_num_threads(1)\nfrom lab.test_run_checkpoint import *\n"
         f"for report in run(RUN, checkpoint=RunCheckpoint(Path({str(tmp_path / 'one.pt')!r}), RUN, 0.0)):\n"
         "    time.sleep(0.5)\n"
     )
