@@ -12,7 +12,7 @@ FILED = findings.read_findings()
 #: Answers to questions that the sources leave open.
 ASKED = {name for name, claim in claim_catalog.CLAIMS.items() if claim.question}
 ANSWERS = re.findall(r"^\| ([^|*]+\?) \| \*\*([\w ]+)\*\* \| \[.*?\]\(#(\w+)\)", PAGE, re.MULTILINE)
-ROWS = re.findall(r"^\| \*\*([\w ]+)\*\* \| \[(.*?)\]\(#(\w+)\) \| (.*?) \|", PAGE, re.MULTILINE)
+ROWS = re.findall(r"^\| \*\*([\w ]+)\*\* \| \[(.*?)\]\(#(\w+)\)[^|]* \| (.*?) \|", PAGE, re.MULTILINE)
 
 
 def test_every_statement_has_its_line_and_its_part_on_the_page():

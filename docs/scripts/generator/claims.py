@@ -53,7 +53,12 @@ def page() -> str:
     verdicts = [finding.verdict for _, finding in decided.values()]
     counted = ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(sorted(verdicts, key=WORDS.index)))
     rows = (
-        (f"**{finding.verdict}**", f"[{escaped(claim.statement)}](#{name})", _sources(claim), _way(claim))
+        (
+            f"**{finding.verdict}**",
+            f"[{escaped(claim.statement)}](#{name}){_differing(finding)}",
+            _sources(claim),
+            _way(claim),
+        )
         for name, (claim, finding) in decided.items()
         if not claim.question
     )
@@ -80,6 +85,12 @@ def page() -> str:
 
 def _sources(claim: Claim) -> str:
     return ", ".join(claim.sources)
+
+
+def _differing(finding: ClaimFinding) -> str:
+    """Parts whose verdicts are not all the same, for the row of their statement."""
+    differ = len({word for _, word in finding.parts}) > 1
+    return "".join(f"; {escaped(part)}: {word}" for part, word in finding.parts) if differ else ""
 
 
 def _way(claim: Claim) -> str:

@@ -18,7 +18,7 @@ ASKED = (
     "angle_is_independent_of_content",
     "near_tokens_score_higher",
     "rotation_keeps_the_norm",
-    "exponent_is_another_base",
+    "exponential_form_is_more_stable",
     "every_position_is_unique",
     "rotary_needs_less_arithmetic",
     "fixed_encoding_extrapolates",
