@@ -114,7 +114,7 @@ engines: $(VENV)/.test
 
 # Real engines in their environments, which are downloaded the first time.
 engines-test: $(VENV)/.test
-	OMP_NUM_THREADS=1 $(BIN)/pytest tests/engines/test_live_engines.py -m nightly
+	OMP_NUM_THREADS=1 $(BIN)/pytest tests/engines/test_live_engines.py tests/engines/test_engine_snippets.py -m nightly
 
 # The golden vectors, byte for byte, from the scalar oracles.
 golden: $(VENV)/.test
