@@ -61,7 +61,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "lab_memory": "default",
 }
 FOLDER = Path(__file__).parent
-LONGEST = 900  # seconds of one benchmark, before it is given up
+LONGEST = 1800  # seconds of one benchmark, before it is given up
 
 
 def main() -> int:
