@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -118,19 +119,25 @@ def _start(plan: ComparisonPlan, results: dict[str, Result]) -> str:
 
 
 def _numbers(text: str, **values: object) -> str:
+    """A text with its numbers, each paragraph of prose in lines of the width of a page's source."""
     for name in sorted(values, key=len, reverse=True):
         text = text.replace(name, str(values[name]))
-    return text
+    return "\n\n".join(part if part.startswith("```") else _wrapped(part) for part in text.split("\n\n"))
+
+
+def _wrapped(paragraph: str) -> str:
+    return textwrap.fill(paragraph, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _task(setting: Setting) -> Iterator[str]:
     headers, rows, _ = score_table(setting)
     yield f"### {setting.common.task}"
-    yield setting.conditions() + "."
+    yield _wrapped(setting.conditions() + ".")
     yield f"![Scores by test length and training loss on {setting.common.task}](images/table_{setting.common.task}.svg)"
     yield table(list(headers), (tuple(map(escaped, row)) for row in rows))
     if nothing := learned_nothing(setting):
-        yield "Learned nothing: " + "; ".join(f"{escaped(name)}, {reason}" for name, reason in nothing.items()) + "."
+        told = "; ".join(f"{escaped(name)}, {reason}" for name, reason in nothing.items())
+        yield _wrapped(f"Learned nothing: {told}.")
 
 
 def _planned(plan: ComparisonPlan, results: dict[str, Result]) -> str:
