@@ -40,6 +40,10 @@ def view(watched, tmp_path, lesson_numbers):
     return view
 
 
+#: Tables of the steps, and not those of the four terms.
+STEP_TABLES = ".cell-table:not(.terms *)"
+
+
 def cells(table):
     """Numbers of a table."""
     texts = table.locator("tbody td").all_inner_texts()
@@ -54,7 +58,7 @@ def test_every_number_is_what_posenc_computes(view, kind):
     for index, name in enumerate(STEPS):
         view.get_by_label(f"{index + 1} {name}", exact=True).check()
         view.page.wait_for_timeout(50)
-        for table, numbers in zip(view.locator(".cell-table").all(), both, strict=True):
+        for table, numbers in zip(view.locator(STEP_TABLES).all(), both, strict=True):
             np.testing.assert_allclose(cells(table), numbers[name].ravel(), atol=0.00501)
         for lines, numbers in zip(view.locator(".origin").all(), both, strict=True):
             shown = lines.locator("p").all_inner_texts()
@@ -87,7 +91,7 @@ def test_the_first_difference_is_marked_in_both_orders(view):
 
 def test_a_number_that_is_clicked_is_explained(view):
     view.get_by_role("button", name="All steps at once").click()
-    assert view.locator(".cell-table").count() == 2 * len(STEPS)
-    view.locator(".cell-table").nth(15).locator("tbody td").nth(5).click()
+    assert view.locator(STEP_TABLES).count() == 2 * len(STEPS)
+    view.locator(STEP_TABLES).nth(15).locator("tbody td").nth(5).click()
     assert view.get_by_label("Number of the word").input_value() == "1"
     assert "weights · values of channel 1" in view.locator(".origin").nth(15).inner_text()

@@ -2,10 +2,10 @@
 
 import { element } from "../../browser/dom.js";
 
-export function derivationLine([words, formula, numbers]) {
+export function derivationLine([words, formula, numbers], index) {
   return element(
     "li",
-    {},
+    { value: index + 1 },
     words,
     element("span", { class: "mono formula-line" }, formula),
     element("span", { class: "mono numbers" }, numbers),

@@ -1,0 +1,111 @@
+// A picture on slides: its controls in a column at the side, and what they show beside it, on as many slides as needed.
+
+import { element } from "../../browser/dom.js";
+
+/** Parts of a view that are touched; the others are looked at. */
+const CONTROLS = ".segments, .control, .controls, .row, .problem, .guesses, button, input";
+/** Parts that may be made smaller where room is short, and how far, so that all stays legible. */
+const PICTURES = [
+  [".plot", 0.85],
+  [".cells, .maps, .waves, .hands, .bars, .turn-dial, .strip", 0.75],
+];
+/** How small a single part may get that no slide holds, and how large a slide with much room. */
+const [SMALLEST, LARGEST] = [0.5, 1.25];
+
+/** Put a view's parts into two columns, in their order; the returned function puts them back. */
+export function divided(view) {
+  const parts = [...view.children];
+  const [side, main] = ["side", "main"].map((name) => element("div", { class: name }));
+  const touched = parts.filter((part) => part.matches(CONTROLS));
+  if (touched.length === parts.length) return () => {};
+  side.append(...touched);
+  main.append(...parts.filter((part) => !touched.includes(part)));
+  view.append(...(touched.length ? [side] : []), main);
+  view.classList.toggle("alone", !touched.length);
+  return () => {
+    for (const part of leaves(main)) {
+      part.classList.remove("off-pane");
+      part.style.zoom = "";
+    }
+    view.replaceChildren(...parts);
+    view.classList.remove("alone");
+  };
+}
+
+/** Show one pane of a divided view above so many pixels from the top; how many panes there are comes back. */
+export function showPane(view, wanted, room) {
+  const [side, main] = [view.querySelector(":scope > .side"), view.querySelector(":scope > .main") ?? view];
+  const parts = leaves(main).filter((part) => !part.matches(".keep"));
+  for (const part of parts) {
+    part.classList.remove("off-pane");
+    part.style.zoom = "";
+  }
+  main.style.zoom = "";
+  const space = room - main.getBoundingClientRect().top;
+  const panes = packed(
+    parts.filter((part) => part.offsetHeight),
+    space,
+  );
+  const chosen = panes[Math.min(wanted, panes.length - 1)] ?? [];
+  for (const part of parts) part.classList.toggle("off-pane", !chosen.includes(part));
+  squeeze(chosen, main, space);
+  if (side) shrink(side, space);
+  return panes.length;
+}
+
+/** The parts of a column; a plain box stands for what is in it. */
+function leaves(part) {
+  const inner = [...part.children];
+  const box = part.matches(".main, .live-parts, .live-parts > div, div:not([class]), section") && inner.length;
+  const many = part.matches("ol.steps") || (part.matches(".maps") && inner.length > 2);
+  return box || many ? inner.flatMap(leaves) : [part];
+}
+
+/** How far a part may be made smaller beside others. */
+const least = (part) => PICTURES.find(([which]) => part.matches(which))?.[1] ?? 1;
+
+/** Parts, as many to a pane as fit; a heading stays with what it is of. */
+function packed(parts, space) {
+  const panes = [];
+  let used = 0;
+  for (const part of parts) {
+    const style = getComputedStyle(part);
+    const height = least(part) * (part.offsetHeight + parseFloat(style.marginTop) + parseFloat(style.marginBottom));
+    const pane = panes.at(-1);
+    if (pane && used + height <= space) {
+      pane.push(part);
+      used += height;
+      continue;
+    }
+    const headings = [];
+    while (pane?.length > 1 && pane.at(-1).matches("h3")) headings.unshift(pane.pop());
+    panes.push([...headings, part]);
+    used = height + headings.reduce((sum, each) => sum + 1.4 * each.offsetHeight, 0);
+  }
+  return panes;
+}
+
+/** Make pictures smaller until a pane fits, then all of it; a pane with much room is made larger. */
+function squeeze(chosen, main, space) {
+  const pictures = chosen.filter((part) => least(part) < 1);
+  for (let round = 0; round < 3 && main.getBoundingClientRect().height > space; round += 1)
+    for (const part of pictures) {
+      const now = Number(part.style.zoom || 1);
+      const over = (main.getBoundingClientRect().height - space) / pictures.length;
+      const height = part.getBoundingClientRect().height;
+      part.style.zoom = Math.max(least(part), Math.min(now, (now * (height - over)) / height));
+    }
+  shrink(main, space);
+  const height = main.getBoundingClientRect().height;
+  if (!pictures.length && height < space / LARGEST && main.style.zoom === "") main.style.zoom = LARGEST;
+  if (main.getBoundingClientRect().height > space) shrink(main, space);
+}
+
+function shrink(part, space) {
+  part.style.zoom = "";
+  for (let round = 0; round < 4; round += 1) {
+    const height = part.getBoundingClientRect().height;
+    if (height <= space) return;
+    part.style.zoom = Math.max(SMALLEST, (Number(part.style.zoom || 1) * space) / height - 0.005);
+  }
+}
