@@ -148,5 +148,12 @@ ATTENTION_REASONS = {
     "skewed are matrices of a tile each",
     f"attention, a query of {ROWS} rows": "the row of the bias is made in each call, for as many keys as are read; "
     "shared_bias makes it once for all layers",
+    "attention, one query, PaTH": "the reflections of all keys are made from the layer's inputs in each call, and "
+    "undone one block after the other",
+    "attention, one query, forgetting gate": "the gates of all keys are made from the layer's inputs, which "
+    "are as many numbers as the keys, in each call",
+    "attention, one query": "at 16 keys a call is its checks in Python, many times as long as the fused kernel; at "
+    "4096 the row of the encoding is made in each call",
+    "Attention.step": "a call is its checks in Python, beside four products and two copies",
     "attention, MiB": "every key has vectors of its own, for all heads, which are made at once",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from attention_cost.attention_goals import ATTENTION, ATTENTION_REASONS
 from attention_cost.attention_model_lengths import MODEL_LENGTHS
-from jax_cost.jax_goals import JAX
+from jax_cost.jax_goals import JAX, JAX_REASONS
 from measuring.goal import Goal
 from measuring.ours import CLONE, COPY, IN_PLACE, MADE, MULTIPLY, NEW
 from measuring.peers import EAGER
@@ -237,6 +237,7 @@ TABLE_REASON = (
 REASONS_OF = {
     "avx512bf16": {
         **ATTENTION_REASONS,
+        **JAX_REASONS,
         "decoding, 32 rows, bfloat16": "these tokens lie in the caches, where the operator alone takes about twice as "
         "long as a copy",
         "forward and backward": "gradients are rotated into new memory, for others may hold the one that comes; the "
@@ -250,6 +251,7 @@ REASONS_OF = {
 }
 REASONS = {
     **ATTENTION_REASONS,
+    **JAX_REASONS,
     "q and k in place, bthd, bfloat16": SIXTEEN,
     "q and k in place, bhtd, bfloat16": SIXTEEN,
     "q and k in place, bthd, float32": "the floor multiplies by a constant, and neither reads a table nor pairs "
