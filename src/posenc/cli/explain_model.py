@@ -51,10 +51,25 @@ def list_models() -> Answer:
 
 
 def _table(models: tuple[ReleasedModel, ...]) -> list[str]:
+    """A line for each group of layers, in few columns, since models are many."""
     from posenc.models.released.position_facts import position_facts
 
-    rows = [(model.name, *_cells(facts)) for model in models for facts in position_facts(model)]
-    return columns(("model", *_HEADS), rows)
+    heads = ("model", "encoding", "base", "pairs", "channels", "slowest pair", "whole circles")
+    rows = [(model.name, *_short_cells(facts)) for model in models for facts in position_facts(model)]
+    return [*columns(heads, rows), "", "46/64 in 4,096: 46 of 64 pairs turn a whole circle within 4,096 positions."]
+
+
+def _short_cells(facts: PositionFacts) -> tuple[str, ...]:
+    part = "" if facts.part == "text" else facts.part
+    layers = f"{facts.layers}/{facts.of}" if facts.layers < facts.of else ""
+    return (
+        " ".join(filter(None, (facts.encoding, facts.scaling, layers, part))),
+        "-" if facts.base is None else f"{facts.base:,.10g}",
+        facts.pairs or "-",
+        f"{facts.rotated}/{facts.width}" if facts.rotated else str(facts.width or "-"),
+        f"{facts.wavelengths[-1]:,.0f}" if facts.wavelengths else "-",
+        "-" if facts.whole is None else f"{facts.whole}/{len(facts.wavelengths)} in {facts.reach:,}",
+    )
 
 
 _HEADS = ("layers", "encoding", "base", "pairs", "channels", "turn in (positions)", "whole circles")
