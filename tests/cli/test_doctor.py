@@ -154,6 +154,7 @@ wrong = MistralModel(MistralConfig(**sizes | {"sliding_window": 33}))
 
 
 def test_a_loaded_model_is_run(posenc, files):
+    pytest.importorskip("transformers")
     (files / "live.py").write_text(LIVE)
     sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2}
     (files / "mistral.json").write_text(json.dumps({"model_type": "mistral", "sliding_window": 32, **sizes}))

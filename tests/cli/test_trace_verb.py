@@ -9,6 +9,8 @@ import pytest
 
 from every import every
 
+pytest.importorskip("transformers")
+
 MINE = """
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
