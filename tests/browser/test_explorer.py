@@ -116,3 +116,82 @@ def test_a_notebook_shows_it_in_a_frame_of_its_own(watched, tmp_path):
     frame.locator("canvas.heat-map").press("ArrowDown")
     frame.locator(".worked .step", has_text="pair 0").wait_for()
     assert one.hosts <= {"", "srcdoc"}
+
+
+def view_title(page):
+    return page.locator("#view-title").text_content()
+
+
+def test_an_error_clears_what_was_drawn_and_offers_what_fits(watched, server):
+    page = watched().open(server.address + "#view=heads&encoding=ALiBi(heads=4)")
+    page.locator(".stage canvas").first.wait_for()
+    page.get_by_label("Encoding", exact=True).fill("RoPE(dim=8)")
+    page.locator(".line", has_text="encoding must bias logits").wait_for()
+    assert page.locator(".stage :visible").count() == 0
+    page.get_by_role("button", name="ALiBi(heads=8)").click()
+    page.locator(".line").wait_for(state="hidden")
+    page.locator(".stage canvas").nth(7).wait_for()
+    page.get_by_role("link", name="A model", exact=True).click()
+    page.locator(".explained .group").first.wait_for()
+    page.locator(".drop textarea").fill('{"model_type": "unheard of"}')
+    page.locator(".line", has_text="model_type must be one that is known").wait_for()
+    assert (page.locator(".explained").is_visible(), page.locator(".drop textarea").is_visible()) == (False, True)
+
+
+def test_back_goes_to_the_view_before(watched, server):
+    page = watched().open(server.address)
+    for name in ("Curves", "Wavelengths"):
+        page.get_by_role("link", name=name, exact=True).click()
+    assert view_title(page) == "Wavelengths"
+    page.go_back()
+    page.locator("#view-title", has_text="Curves").wait_for()
+    page.go_back()
+    page.locator("#view-title", has_text="Heat map").wait_for()
+
+
+COPIED = "() => { window.copied = []; navigator.clipboard.writeText = async (text) => { window.copied.push(text); }; }"
+PASTED = """(text) => {
+  const pasted = new DataTransfer();
+  pasted.setData("text", text);
+  document.dispatchEvent(new ClipboardEvent("paste", { clipboardData: pasted, cancelable: true }));
+}"""
+
+
+def test_a_shared_link_opens_in_another_explorer_and_holds_neither_port_nor_token(watched, server):
+    from browser.server import TOKEN, served
+
+    page = watched().open(server.address + "#view=config")
+    page.evaluate(COPIED)
+    config = '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3}'
+    page.locator(".drop textarea").fill(config)
+    page.locator(".group", has_text="3 layers").wait_for()
+    page.get_by_role("button", name="Copy link").click()
+    page.wait_for_function("copied.length")
+    (link,) = page.evaluate("copied")
+    assert link.startswith("#view=config&")
+    for address in (link, page.url):
+        assert TOKEN not in address
+    assert str(server.port) not in link
+    with served() as other:
+        second = watched().open(other.address)
+        second.locator("canvas.heat-map").wait_for()
+        second.evaluate(PASTED, f"look: {link} there")
+        second.locator(".group", has_text="3 layers").wait_for()
+
+
+def test_a_reload_goes_on_without_the_token_in_the_address(watched, server):
+    page = watched().open(server.address + "#view=curves")
+    page.locator("#view-title", has_text="Curves").wait_for()
+    page.reload()
+    page.locator("#view-title", has_text="Curves").wait_for()
+
+
+@pytest.mark.parametrize("view", ["heat-map", "curves", "wavelengths", "distance", "scalings"])
+def test_the_picture_is_seen_without_scrolling(watched, server, view):
+    page = watched(height=720).open(server.address + f"#view={view}&encoding=RoPE(dim=64)")
+    picture = page.locator(".stage .plot").first
+    picture.wait_for()
+    page.wait_for_function("!document.documentElement.hasAttribute('data-asking')")
+    box = picture.bounding_box()
+    assert box["height"] > 200
+    assert box["y"] + box["height"] <= 720

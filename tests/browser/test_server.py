@@ -52,7 +52,7 @@ def test_the_page_comes_with_its_policy_and_allows_no_other_script(server):
 
 def test_who_may_not_ask_is_told_so_in_one_line(server):
     refused = [
-        ("GET", "/", {}),
+        ("GET", "/", {"host": "evil.example"}),
         ("GET", "/?token=wrong", {}),
         ("GET", f"/?token={TOKEN}", {"host": "evil.example"}),
         ("GET", f"/?token={TOKEN}", {"host": f"127.0.0.1.evil.example:{server.port}"}),
@@ -76,11 +76,20 @@ def test_who_may_not_ask_is_told_so_in_one_line(server):
     every(refused, check)
 
 
+def test_a_page_without_its_token_holds_one_line_and_nothing_else(server):
+    status, body, headers = server.request("GET", "/", origin=None, x_posenc_token=None)
+    assert status == 200
+    assert b"<p>token must be the one of this run. Open the address that posenc printed.</p>" in body
+    assert not [word for word in (TOKEN, "catalog", "Sinusoidal") if word.encode() in body]
+    policy = headers["content-security-policy"]
+    assert all(rule in policy for rule in ("default-src 'none'", "connect-src 'none'", "frame-ancestors 'none'"))
+
+
 def test_no_other_path_is_served(server):
     def check(path):
         for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
             status, body, _ = server.request(method, path, b"{}")
-            assert status in (400, 403, 404, 405), (method, status)
+            assert status in (400, 403, 404, 405) or body.count(b"<p>token must be") == 1, (method, status)
             assert b"root:" not in body
             assert b"import" not in body
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc.catalog import CATALOG
 from posenc.core.doors import AdditiveEncoding, RotaryEncoding
-from posenc.explorer.one_file import BROWSER, linked, one_file, policy
+from posenc.explorer.one_file import BROWSER, linked, one_file, policy, tag
 from posenc.explorer.views import VIEWS
 from posenc.explorer.views.table_view import TableView
 from posenc.explorer.views.view import encoding_of
@@ -18,6 +18,7 @@ from posenc.inspect.encoding_facts import width_of
 
 FOLDER = BROWSER / "explorer"
 ENTRY = FOLDER / "main.js"
+ENTRANCE = FOLDER / "without_token.js"
 STYLES = (BROWSER / "theme.css", FOLDER / "explorer.css")
 TITLE = "posenc explorer"
 FIRST_ENCODING = "Sinusoidal(dim=16)"
@@ -57,6 +58,15 @@ def live_page(opening: Opening, token: str) -> tuple[str, str]:
     page = one_file(title=TITLE, entry=ENTRY, styles=STYLES, body=BODY, data=data, connect=True)
     style = "".join(path.read_text(encoding="utf-8") for path in STYLES)
     return page, policy(linked(ENTRY), style, connect=True)
+
+
+def page_without_token(line: str) -> tuple[str, str]:
+    """Page for an address without the token, as after a reload, with its content security policy.
+
+    It holds nothing but this line; the tab that opened the explorer goes on with the token that it keeps.
+    """
+    page = one_file(title=TITLE, entry=ENTRANCE, styles=(), body=tag("p", line))
+    return page, policy(linked(ENTRANCE), "", connect=False)
 
 
 def static_page(opening: Opening) -> str:

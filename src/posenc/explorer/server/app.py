@@ -13,8 +13,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from posenc.explorer.explorer_page import Opening, live_page
-from posenc.explorer.server.guard import FRAMES, HEADERS, LARGEST_BODY, NOTHING, Guard
+from posenc.explorer.explorer_page import Opening, live_page, page_without_token
+from posenc.explorer.server.guard import FRAMES, HEADERS, LARGEST_BODY, NOTHING, WRONG_TOKEN, Guard
 from posenc.explorer.views import VIEWS
 
 #: Views that are computed at the same time; more wait, so that many requests need no more memory than a few.
@@ -24,10 +24,14 @@ AT_ONCE = 4
 def application(guard: Guard, opening: Opening) -> Starlette:
     """Application of the server, whose page shows `opening` first."""
     page, policy = live_page(opening, guard.token)
+    entrance, its_policy = page_without_token(WRONG_TOKEN)
     limiter: list[CapacityLimiter] = []
 
     async def root(request: Request) -> Response:
         refusal = guard.refusal(request.method, request.headers, request.query_params)
+        if refusal is not None and refusal.lacks_token:
+            headers = {**HEADERS, "content-security-policy": f"{its_policy}; {FRAMES}"}
+            return HTMLResponse(entrance, headers=headers)
         if refusal is not None:
             return _line(refusal.status, refusal.line)
         return HTMLResponse(page, headers={**HEADERS, "content-security-policy": f"{policy}; {FRAMES}"})

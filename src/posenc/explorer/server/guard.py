@@ -23,16 +23,18 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+WRONG_TOKEN = "token must be the one of this run. Open the address that posenc printed."
 FRAMES = "frame-ancestors 'none'"
 NOTHING = f"default-src 'none'; {FRAMES}"
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Refusal of a request: an HTTP status and a line."""
+    """Refusal of a request: an HTTP status and a line, and whether the page alone was asked for, without a token."""
 
     status: int
     line: str
+    lacks_token: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,5 +61,5 @@ class Guard:
             if origin != f"http://{host}":
                 return Refusal(403, "origin must be this page. Open the address that posenc printed.")
         if not hmac.compare_digest(token.encode(), self.token.encode()):
-            return Refusal(403, "token must be the one of this run. Open the address that posenc printed.")
+            return Refusal(403, WRONG_TOKEN, method == "GET" and not token)
         return None

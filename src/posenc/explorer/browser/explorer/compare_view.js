@@ -2,7 +2,7 @@
 
 import { element, fill } from "../dom.js";
 import { dropZone } from "./drop.js";
-import { asking } from "./questions.js";
+import { asking, takeShared } from "./questions.js";
 
 const MEANT = {
   model_type: "llama",
@@ -23,8 +23,11 @@ export const compareView = {
 };
 
 function build(context) {
-  const result = element("div", { role: "status" });
-  const sides = { expected: MEANT, actual: { ...MEANT, rope_theta: 10000.0 } };
+  const result = element("div", { role: "status", class: "answer" });
+  const sides = {
+    expected: takeShared(context.state, "expected") ?? MEANT,
+    actual: takeShared(context.state, "actual") ?? { ...MEANT, rope_theta: 10000.0 },
+  };
   const zone = (name, label) => {
     const made = dropZone({
       label,
@@ -46,7 +49,8 @@ function build(context) {
     () => ({ ...sides }),
     (facts) => fill(result, verdict(facts)),
   );
-  return { controls: [], element: element("div", {}, both, result), update: ask, code: () => ask.facts.code };
+  const shared = () => ({ expected: JSON.stringify(sides.expected), actual: JSON.stringify(sides.actual) });
+  return { controls: [], element: element("div", {}, both, result), update: ask, code: () => ask.facts.code, shared };
 }
 
 function verdict({ agree, verdict: found, lines }) {

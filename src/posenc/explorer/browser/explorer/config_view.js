@@ -4,7 +4,7 @@ import { lineStyle } from "../colours.js";
 import { element, fill } from "../dom.js";
 import { dropZone } from "./drop.js";
 import { enginesTable } from "./engines_table.js";
-import { asking } from "./questions.js";
+import { asking, takeShared } from "./questions.js";
 
 const EXAMPLE = {
   model_type: "gemma3_text",
@@ -33,8 +33,10 @@ export const configView = {
 };
 
 function build(context) {
-  const result = element("div", { class: "explained" });
-  const given = { config: context.data.opened?.config ?? EXAMPLE, name: context.data.opened?.name ?? "an example" };
+  const result = element("div", { class: "explained answer" });
+  const linked = takeShared(context.state, "config");
+  const given = { config: linked ?? context.data.opened?.config ?? EXAMPLE, name: context.data.opened?.name ?? "an example" };
+  if (linked !== undefined) given.name = "from a link";
   const zone = dropZone({
     label: "config.json",
     disabled: !context.live,
@@ -53,7 +55,13 @@ function build(context) {
     () => ({ config: given.config }),
     (facts) => fill(result, explained(facts)),
   );
-  return { controls: [], element: element("div", {}, zone, result), update: ask, code: () => ask.facts.code };
+  return {
+    controls: [],
+    element: element("div", {}, zone, result),
+    update: ask,
+    code: () => ask.facts.code,
+    shared: () => ({ config: JSON.stringify(given.config) }),
+  };
 }
 
 function explained({ model_type: type, fingerprint, groups, notes, engines }) {

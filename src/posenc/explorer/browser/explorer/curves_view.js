@@ -2,6 +2,7 @@
 
 import { slider } from "../controls.js";
 import { linePlot } from "../line_plot.js";
+import { fitting } from "./fold.js";
 import { tableOf } from "./heat_map_view.js";
 
 const COUNTS = [8, 16, 32, 64, 128, 256, 512];
@@ -14,12 +15,13 @@ export const curvesView = {
     "Where four lines meet a position, they name it. Unless you set the step, they are a quarter of the " +
     "width apart: for sinusoids the same frequencies, and so the same lines, at every width that 8 divides.",
   ofEncoding: true,
+  examples: ["Sinusoidal(dim=16)", "RoPE(dim=8)"],
   asks: "table",
   build,
 };
 
 function build(context) {
-  const plot = linePlot({ label: "Values of chosen channels against position", height: 340 });
+  const plot = linePlot({ label: "Values of chosen channels against position", height: fitting(340) });
   const controls = [
     slider({ label: "Positions", values: COUNTS, value: 64, onInput: (positions) => context.change({ positions }) }),
     slider({ label: "First position", min: 0, max: 4096, value: 0, onInput: (first) => context.change({ first }) }),

@@ -3,6 +3,7 @@
 import { slider, toggle } from "../controls.js";
 import { element, fill } from "../dom.js";
 import { linePlot } from "../line_plot.js";
+import { fitting } from "./fold.js";
 import { asking, unusual } from "./questions.js";
 
 const DISTANCES = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
@@ -13,12 +14,13 @@ export const distanceView = {
   about:
     "What position alone says about two tokens: q·k for equal content, or the bias, as the key falls behind the query.",
   ofEncoding: true,
+  examples: ["RoPE(dim=64)", "ALiBi(heads=8)"],
   asks: "distance",
   build,
 };
 
 function build(context) {
-  const plot = linePlot({ label: "Score against distance", height: 360 });
+  const plot = linePlot({ label: "Score against distance", height: fitting(360) });
   const meaning = element("p", { class: "summary" });
   const controls = [
     slider({

@@ -20,7 +20,7 @@ export const finderView = {
 };
 
 function build(context) {
-  const result = element("div");
+  const result = element("div", { class: "answer" });
   const known = context.state.known || "1088 = 0.488814";
   const controls = [
     textField({

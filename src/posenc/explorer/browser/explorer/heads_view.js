@@ -11,6 +11,7 @@ export const headsView = {
   title: "Biases by head",
   about: "What every head adds to its logits. Steep heads look near, flat ones look far.",
   ofEncoding: true,
+  examples: ["ALiBi(heads=8)", "T5Bias(heads=4)"],
   asks: "heads",
   build,
 };

@@ -5,6 +5,7 @@ import { slider } from "../controls.js";
 import { element } from "../dom.js";
 import { heatMap } from "../heat_map.js";
 import { Unanswered } from "./ask.js";
+import { fitting } from "./fold.js";
 import { unpacked } from "./packed.js";
 import { workedPanel } from "./worked.js";
 
@@ -16,13 +17,18 @@ export const heatMapView = {
   about:
     "Every value as a colour. Click a cell, or walk with the arrow keys: its formula appears with the numbers in it.",
   ofEncoding: true,
+  examples: ["Sinusoidal(dim=16)", "RoPE(dim=8)"],
   asks: "table",
   build,
 };
 
 function build(context) {
   const panel = workedPanel();
-  const map = heatMap({ label: "Heat map of the encoding", onPick: (row, column) => context.change({ row, column }) });
+  const map = heatMap({
+    label: "Heat map of the encoding",
+    tallest: fitting(440),
+    onPick: (row, column) => context.change({ row, column }),
+  });
   const controls = [
     slider({ label: "Positions", values: COUNTS, value: 32, onInput: (positions) => context.change({ positions }) }),
     slider({ label: "First position", min: 0, max: 4096, value: 0, onInput: (first) => context.change({ first }) }),

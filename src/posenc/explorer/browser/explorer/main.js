@@ -25,9 +25,13 @@ const SLIDERS = {
   heads: ["Heads", HEADS],
 };
 
+/** Characters of a link that mail and chat leave whole. */
+const LONGEST_LINK = 16_000;
+
 /** Lab results are a view where the page was opened with some. */
 const VIEWS = EVERY.filter(({ asks }) => asks !== "results" || data.answers.some((one) => one?.view === "results"));
 const state = { view: data.first || VIEWS[0].id, encoding: data.encoding, ...readLink() };
+keepToken();
 const parts = layout();
 let open = null;
 let facts = null;
@@ -48,6 +52,7 @@ const askTable = latestOnly(
 );
 
 show();
+onPastedLink();
 onLink((linked) => {
   for (const name of Object.keys(state)) delete state[name];
   forgetSliders();
@@ -62,7 +67,9 @@ function show() {
   open = { ...view, ...view.build({ ask, change, live, data, say, state }) };
   fill(parts.controls, open.controls);
   for (const saving of parts.saving) saving.hidden = !open.picture;
+  parts.linking.hidden = Boolean(view.local);
   fill(parts.stage, open.element);
+  parts.stage.classList.toggle("of-encoding", view.ofEncoding);
   parts.title.textContent = view.title;
   parts.about.textContent = view.about;
   parts.encodingBar.hidden = !view.ofEncoding;
@@ -112,10 +119,49 @@ function draw() {
   writeLink(state);
 }
 
-/** The one line for the reader: what is wrong and what to do, or nothing. */
+/**
+ * The one line for the reader: what is wrong and what to do, or nothing. What was drawn before is no answer to what is
+ * wrong now: it is hidden, and encodings that the view can draw are offered.
+ */
 function say(line) {
-  parts.line.textContent = line;
+  fill(parts.line, line, line && live && open.examples ? [" Try ", open.examples.map(exampleButton)] : null);
   parts.line.hidden = !line;
+  parts.stage.toggleAttribute("data-stale", Boolean(line));
+  for (const made of [...parts.saving, parts.coding]) made.disabled = Boolean(line);
+}
+
+function exampleButton(encoding) {
+  return button(encoding, () => change({ encoding, row: undefined, column: undefined, head: undefined }));
+}
+
+// Links and the session's token
+
+/** Take the token out of the address, which people copy; a reload finds it in this tab's own storage. */
+function keepToken() {
+  if (!live) return;
+  try {
+    sessionStorage.setItem("posenc-token", data.token);
+  } catch {
+    return; // no storage: a reload needs the address as it is
+  }
+  history.replaceState(null, "", `/${location.hash}`);
+}
+
+/** What reopens the view: in another running explorer, whose address nobody knows here, or in this file. */
+function sharedLink() {
+  const link = linkOf({ ...state, ...open.shared?.() });
+  if (link.length > LONGEST_LINK) say("config must be short to be shared as a link; this one is long. Send the file.");
+  return link.length > LONGEST_LINK ? "" : live ? link : location.href.split("#")[0] + link;
+}
+
+/** A link that is pasted anywhere on the page opens what was shared. */
+function onPastedLink() {
+  document.addEventListener("paste", (event) => {
+    const [link] = /#view=\S+/.exec(event.clipboardData.getData("text")) ?? [];
+    if (!link) return;
+    event.preventDefault();
+    location.hash = link;
+  });
 }
 
 // The encoding and its sliders
@@ -145,8 +191,8 @@ function layout() {
     sliders: Object.fromEntries(
       Object.entries(SLIDERS).map(([name, [label, values]]) => [name, encodingSlider(name, label, values)]),
     ),
-    source: element("p", { class: "hint" }),
-    learned: element("p", { class: "hint" }),
+    source: element("span"),
+    learned: element("span"),
     line: element("p", { class: "line", role: "alert", hidden: true }),
     title: element("h2", { id: "view-title" }),
     about: element("p", { class: "about" }),
@@ -167,15 +213,13 @@ function layout() {
   made.encodingBar = element(
     "section",
     { class: "encoding card", "aria-label": "The encoding" },
-    element("div", { class: "encoding-line" }, made.encoding, pick),
+    element("div", { class: "encoding-line" }, made.encoding, pick, Object.values(made.sliders)),
     element(
       "datalist",
       { id: "encodings" },
       data.catalog.flatMap(({ encodings }) => encodings).map((text) => element("option", { value: text })),
     ),
-    element("div", { class: "controls" }, Object.values(made.sliders)),
-    made.source,
-    made.learned,
+    element("p", { class: "hint" }, made.source, " ", made.learned),
   );
   fill(document.getElementById("app"), header(), element("div", { class: "frame" }, navigation(made), main(made)));
   return made;
@@ -260,13 +304,10 @@ function main(made) {
     button("Save PNG", () => savePng(open.picture(), `posenc-${state.view}`, pageColour("--raised"))),
     button("Save SVG", () => saveSvg(open.picture(), `posenc-${state.view}`)),
   ];
-  const buttons = element(
-    "div",
-    { class: "actions" },
-    made.saving,
-    copyButton("Copy code", () => open.code(facts, state)),
-    copyButton("Copy link", () => location.href.split("#")[0] + linkOf(state)),
-  );
+  made.coding = copyButton("Copy code", () => open.code(facts, state));
+  made.linking = copyButton("Copy link", sharedLink);
+  if (live) made.linking.title = "Paste it into any running explorer: anywhere on its page";
+  const buttons = element("div", { class: "actions" }, made.saving, made.coding, made.linking);
   return element(
     "main",
     { id: "view", tabindex: "-1" },
@@ -295,6 +336,8 @@ function copyButton(label, text) {
 
 function follow(event, id) {
   event.preventDefault();
+  if (id === state.view) return;
   state.view = id;
+  history.pushState(null, "", linkOf(state)); // so that Back goes to the view before
   show();
 }

@@ -21,9 +21,10 @@ export const mediaView = {
 
 function build(context) {
   const map = heatMap({ label: "Coordinates of every token", tallest: 150, cell: 46 });
-  const grids = element("div", { class: "small-multiples" });
+  const grids = element("div", { class: "small-multiples answer" });
   const list = element("div", { class: "segments" });
-  const next = element("p", { class: "summary" });
+  const next = element("p", { class: "summary answer" });
+  map.classList.add("answer");
   const segments = () => parsed(context.state.segments || FIRST);
   const write = (changed) => {
     editor(list, changed, write, context.live);

@@ -70,7 +70,7 @@ function build(context) {
   for (const control of controls) control.input.disabled = !context.live;
   return {
     controls,
-    element: element("div", {}, map, verdict, notes),
+    element: element("div", { class: "answer" }, map, verdict, notes),
     update: ask,
     code: () => ask.facts.code,
     picture: () => map.toSvg(),

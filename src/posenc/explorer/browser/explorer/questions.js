@@ -24,3 +24,14 @@ export function asking(context, view, question, draw) {
 export function unusual(value, usual) {
   return value === undefined || Number(value) === usual ? undefined : Number(value);
 }
+
+/** What a link brought for a view, out of the state: an object or text, or undefined where it brought nothing. */
+export function takeShared(state, name) {
+  const text = state[name];
+  delete state[name];
+  try {
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    return text; // posenc says what is wrong with it
+  }
+}

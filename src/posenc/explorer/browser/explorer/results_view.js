@@ -3,6 +3,7 @@
 import { choice } from "../controls.js";
 import { element, fill } from "../dom.js";
 import { linePlot } from "../line_plot.js";
+import { fitting } from "./fold.js";
 import { asking } from "./questions.js";
 import { tableElement } from "./tables.js";
 
@@ -15,12 +16,13 @@ export const resultsView = {
   about:
     "A comparison of encodings by training: lines are means over the seeds, and the table has their 95 % intervals.",
   ofEncoding: false,
+  local: true,
   asks: "results",
   build,
 };
 
 function build(context) {
-  const plot = linePlot({ label: "Results of a comparison", height: 360 });
+  const plot = linePlot({ label: "Results of a comparison", height: fitting(360) });
   const conditions = element("p", { class: "summary" });
   const rest = element("div");
   const task = choice({ label: "Task", options: [], onInput: (setting) => context.change({ setting }) });

@@ -3,6 +3,7 @@
 import { slider } from "../controls.js";
 import { element, fill, shown } from "../dom.js";
 import { linePlot } from "../line_plot.js";
+import { fitting } from "./fold.js";
 import { asking, unusual } from "./questions.js";
 import { tableElement } from "./tables.js";
 
@@ -16,12 +17,13 @@ export const scalingsView = {
     "Ways to a longer context, over the bands of frequency: fast pairs on the left must stay, " +
     "slow ones on the right must not meet angles they never saw.",
   ofEncoding: true,
+  examples: ["RoPE(dim=128)", "RoPE(dim=128, base=500000.0)"],
   asks: "scalings",
   build,
 };
 
 function build(context) {
-  const plot = linePlot({ label: "How much each scaling slows every pair", height: 360 });
+  const plot = linePlot({ label: "How much each scaling slows every pair", height: fitting(360) });
   const table = element("div");
   const controls = [
     slider({

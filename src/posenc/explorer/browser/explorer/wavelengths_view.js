@@ -3,6 +3,7 @@
 import { slider } from "../controls.js";
 import { element, fill, shown } from "../dom.js";
 import { linePlot } from "../line_plot.js";
+import { fitting } from "./fold.js";
 import { asking, unusual } from "./questions.js";
 
 const CONTEXTS = [128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 1048576];
@@ -14,12 +15,13 @@ export const wavelengthsView = {
     "Positions for one revolution of each pair. Pairs above the line never finish a revolution within the context: " +
     "they tell near from far.",
   ofEncoding: true,
+  examples: ["RoPE(dim=64)", "Sinusoidal(dim=64)"],
   asks: "spectrum",
   build,
 };
 
 function build(context) {
-  const plot = linePlot({ label: "Wavelength of each pair", height: 340 });
+  const plot = linePlot({ label: "Wavelength of each pair", height: fitting(340) });
   const summary = element("p", { class: "summary" });
   const controls = [
     slider({
