@@ -72,12 +72,12 @@ TRAINING = [
 ]
 
 
-def in_terminal(commands: list[tuple[int | str, ...]], folder: Path) -> str:
-    """What a terminal of 100 columns is sent by these commands, one process for all."""
+def in_terminal(commands: list[tuple[int | str, ...]], folder: Path, columns: int = 100, **set_too: str) -> str:
+    """What a terminal of so many columns is sent by these commands, one process for all."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "NO_COLOR")}
-    environment |= {"TERM": "xterm-256color"}
+    environment |= {"TERM": "xterm-256color", **set_too}
     words = [sys.executable, "-c", PROGRAM, json.dumps([command[1:] for command in commands])]
     parts: list[bytes] = []
     reader = threading.Thread(target=_read, args=(ours, parts))
@@ -136,6 +136,19 @@ def test_verbs_in_a_terminal(tmp_path: Path) -> None:
     assert re.match(r"\s*\x1b\[1mname +door +claims +paper *\x1b\[0m", outputs[1])
     wrong = outputs[[command[1:] for command in QUICK].index(("list", "--dor", "biases"))]
     assert "Unrecognized options: --dor, biases. Did you mean --door?" in wrong
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_help_is_wrapped_at_the_width_and_plain_where_colours_are_unwanted(tmp_path: Path, columns: int) -> None:
+    helps: list[tuple[int | str, ...]] = [(0, verb, "--help") for verb in ("check", "plot", "doctor")] + [(0, "--help")]
+    plain = in_terminal(helps, tmp_path, columns, NO_COLOR="1")
+    assert "\x1b" not in plain
+    lines = [line.rstrip() for line in plain.splitlines()]
+    assert max(len(line) for line in lines if not line.startswith(("  posenc ", "usage:"))) <= columns
+    assert "FILE.py is your own file: it runs, in a process of its own with limits of time" in plain
+    styled = in_terminal(helps, tmp_path, columns)
+    assert "\x1b[1m" in styled
+    assert [line.rstrip() for line in ESCAPES.sub("", styled).splitlines()] == lines
 
 
 @pytest.mark.nightly

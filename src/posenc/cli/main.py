@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from posenc.cli.help_text import HelpPage, wrapped
 from posenc.cli.terminal import (
     UnjudgedError,
     flushed_stdout,
@@ -149,20 +150,19 @@ def verb_class(name: str) -> Any:
 
 def short_help() -> str:
     """Verbs, and examples to copy."""
-    width = max(map(len, VERBS)) + 1
+    width = max(map(len, VERBS)) + 2
     verbs = [f"  {name:<{width}}{does}" for name, does in VERBS.items()]
-    return "\n".join(
-        [
-            "posenc: positional encodings, exact and explained.",
-            "",
-            "usage: posenc VERB ...      posenc VERB --help      posenc --version",
-            "",
-            *verbs,
-            "",
-            "examples:",
-            *(f"  {example}" for example in EXAMPLES),
-        ]
-    )
+    lines = [
+        "posenc: positional encodings, exact and explained.",
+        "",
+        "usage: posenc VERB ...      posenc VERB --help      posenc --version",
+        "",
+        *verbs,
+        "",
+        "examples:",
+        *(f"  {example}" for example in EXAMPLES),
+    ]
+    return wrapped("\n".join(lines))
 
 
 def _parsed(verb: str, words: list[str]) -> Any:
@@ -170,12 +170,14 @@ def _parsed(verb: str, words: list[str]) -> Any:
     kind = verb_class(verb)
     import tyro
 
-    printed = io.StringIO()
+    printed, page = io.StringIO(), HelpPage(sys.stdout)
     try:
-        with flushed_stdout(), contextlib.redirect_stderr(printed), wide_enough():
+        with contextlib.redirect_stdout(page), contextlib.redirect_stderr(printed), wide_enough():
             return tyro.cli(kind, args=words, prog=f"posenc {verb}", config=(tyro.conf.FlagCreatePairsOff,))
     except SystemExit as stop:
         if not stop.code:
+            with flushed_stdout():
+                print(wrapped(page.getvalue()), end="")
             return None
     raise ValueError(_unboxed(printed.getvalue(), verb))
 
