@@ -35,8 +35,8 @@ export const configView = {
 function build(context) {
   const result = element("div", { class: "explained answer" });
   const linked = takeShared(context.state, "config");
-  const given = { config: linked ?? context.data.opened?.config ?? EXAMPLE, name: context.data.opened?.name ?? "an example" };
-  if (linked !== undefined) given.name = "from a link";
+  const opened = linked === undefined ? context.data.opened : { config: linked, name: "from a link" };
+  const given = { config: opened?.config ?? EXAMPLE, name: opened?.name ?? "an example" };
   const zone = dropZone({
     label: "config.json",
     disabled: !context.live,
