@@ -1,8 +1,8 @@
 """Write the standing: what every engine makes of 40 configs, as data of the explorer and as the page docs/engines.md.
 
-Every engine's process answers all configs in one go; what it does not answer there, it is asked again by itself.
-Answers are kept in the cache, so a stopped run goes on. --seconds ends the asking; what was not answered by then is not
-known. --page writes the page alone, from the stored data.
+Every engine's process answers all configs in one go, and what it refuses there is not asked again. Answers are kept in
+the cache, so a stopped run goes on. --seconds ends the asking; what was not answered by then is not known. --only asks
+some engines alone; what is stored of the others stays. --page writes the page alone, from the stored data.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from posenc.engines.ask_all import PROBE_ROOMS
 from posenc.engines.ask_engine import request_to, run_requests
 from posenc.engines.cache_folder import cache_folder, source_digest
 from posenc.engines.compare_engines import compare_engines, kept_answers
-from posenc.engines.engine import Engine
+from posenc.engines.engine import Engine, named
 from posenc.engines.engine_failure import EngineFailure
 from posenc.engines.engine_process import Stopped, plain_json
 from posenc.engines.engine_question import EngineQuestion, read_question, written_probe
@@ -45,32 +45,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--seconds", type=float, default=1e6)
+    parser.add_argument("--only", nargs="*", help="names of engines")
     parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
     held = [one for one in json.loads(CONFIGS.read_text())["configs"] if one.get("engines", True)]
     if not options.page:
-        tables = _tables(held, cache_folder(options.cache), options.seconds)
-        STANDING.write_text(json.dumps(_data(held, tables), indent=1) + "\n")
+        engines = (
+            known_engines() if options.only is None else tuple(named(known_engines(), one) for one in options.only)
+        )
+        tables = _tables(held, engines, cache_folder(options.cache), options.seconds)
+        stored = {} if options.only is None else json.loads(STANDING.read_text())
+        STANDING.write_text(json.dumps(_with_stored(_data(held, tables), stored), indent=1) + "\n")
     stored = json.loads(STANDING.read_text())
     text = PAGE.read_text()
     before, rest = text.split(START)
     PAGE.write_text(f"{before}{START}\n\n{page(stored)}\n{END}{rest.split(END)[1]}")
 
 
-def _tables(held: list[dict[str, Any]], cache: Path, seconds: float) -> list[EngineTable]:
+def _tables(held: list[dict[str, Any]], known: tuple[Engine, ...], cache: Path, seconds: float) -> list[EngineTable]:
     code, stop, began = source_digest(PROBE_ROOMS), threading.Event(), time.monotonic()
     questions = [read_question(one["config"], cache, code) for one in held]
     end = threading.Timer(seconds, stop.set)
     end.daemon = True
     end.start()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        engines = sorted(known_engines(), key=lambda engine: engine.kind)  # functions first: they are quick
+        engines = sorted(known, key=lambda engine: engine.kind)  # functions first: they are quick
         asked = {pool.submit(_answer_all, engine, questions, cache, stop): engine.name for engine in engines}
         for one in concurrent.futures.as_completed(asked):
             say(f"{asked[one]} answered {one.result()} more configs, {time.monotonic() - began:.0f} s")
     tables = []
     for one, question in zip(held, questions, strict=True):
-        engines = [engine for engine in known_engines() if not stop.is_set() or _is_answered(engine, question)]
+        engines = [engine for engine in known if not stop.is_set() or _is_answered(engine, question)]
         tables.append(compare_engines(question, engines, threading.Event(), lambda *_: None, spell=not stop.is_set()))
         say(f"{one['name']}: {tables[-1].verdict}, {time.monotonic() - began:.0f} s")
     return tables
@@ -135,9 +140,19 @@ def _data(held: list[dict[str, Any]], tables: list[EngineTable]) -> dict[str, An
         }
         for one, table in zip(held, tables, strict=True)
     ]  # fmt: skip
-    live = sum(cell.source == "live" for table in tables for row in table.rows for cell in row.cells.values())
-    cells = sum(len(table.fields) for table in tables) * len(known_engines())
-    return {**SCHEMA, "engines": engines, "cells": cells, "live": live, "models": models}
+    return {**SCHEMA, "engines": engines, "models": models}
+
+
+def _with_stored(data: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+    """The data, with the stored rows of engines that were not asked, and the numbers of cells."""
+    before = {model["name"]: model["engines"] for model in stored.get("models", ())}
+    models = [{**model, "engines": {**before.get(model["name"], {}), **model["engines"]}} for model in data["models"]]
+    cells = [cell for model in models for row in model["engines"].values() for cell in row["cells"].values()]
+    counts = {
+        "cells": sum(len(model["fields"]) for model in models) * len(known_engines()),
+        "live": sum(cell["source"] == "live" for cell in cells),
+    }
+    return {**data, "engines": {**stored.get("engines", {}), **data["engines"]}, **counts, "models": models}
 
 
 def _row(row: Any) -> dict[str, Any]:

@@ -164,6 +164,9 @@ def _reading(
     if answer.path.is_file():
         with contextlib.suppress(EngineFailure):
             return reading_of(engine, answer.probe, answer.path)
+    refusal = answer.path.with_suffix(".error")  # of a run over many files
+    if refusal.is_file():
+        raise EngineFailure("answering", refusal.read_text(encoding="utf-8"))
     watch(engine.name, "running", 0, 0)
     answer.path.parent.mkdir(parents=True, exist_ok=True)
     try:

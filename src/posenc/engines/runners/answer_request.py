@@ -52,7 +52,8 @@ def _answered(request: dict[str, Any], tell: Callable[..., None]) -> str:
         tell(step="writing its answer")
         _write(Path(request["answer"]), answer)
     except Exception as error:  # whatever an engine raises is told, and never a traceback
-        return f"{type(error).__name__}: {' '.join(str(error).split())}"[:600]
+        text = " ".join(str(error).split()).replace(f"{request['scratch']}/", "")  # the folder is gone when it is read
+        return f"{type(error).__name__}: {text}"[:600]
     return ""
 
 

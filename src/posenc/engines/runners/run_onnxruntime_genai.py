@@ -57,8 +57,9 @@ def _built(probe: Path, scratch: Path) -> Path:
 
 def _least_room(folder: Path) -> int:
     """Tokens that a cache must have room for: a layer with a window takes none that is smaller."""
-    decoder = json.loads((folder / "genai_config.json").read_text())["model"]["decoder"]
-    return int(decoder.get("sliding_window", {}).get("window_size", 0)) + 1
+    model = json.loads((folder / "genai_config.json").read_text())["model"]
+    window = int(model["decoder"].get("sliding_window", {}).get("window_size", 0))
+    return min(window + 1, int(model["context_length"]))
 
 
 def _with_class(probe: Path, target: Path) -> Path:

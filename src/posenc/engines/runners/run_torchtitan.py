@@ -31,7 +31,8 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
         key = repr(own)
         made[key] = made.get(key) or _rotate(config, own, max(request["distances"]) + 1)
         rotates[layer] = made[key]
-    # gpt_oss/model.py multiplies its softmax scale by (0.1 ln(factor) + 1)²; no other model of 0.3.0 does.
+    # gpt_oss/model.py of 0.3.0 multiplies its softmax scale by (0.1 ln(factor) + 1)², in place of the rotation. What
+    # deepseek_v3/model.py does so is no part of the rotation in the file either.
     factor = next((one["factor"] for one in parameters if one.get("rope_type") == "yarn"), 1.0)
     softmax = (0.1 * math.log(factor) + 1) ** 2 if config.model_type == "gpt_oss" else 1.0
     facts = {"engine": "torchtitan", "version": version("torchtitan"), "softmax_factor": softmax}
