@@ -206,6 +206,10 @@ def test_a_stopped_measurement_goes_on_where_it_was(llama, tmp_path, monkeypatch
 
 
 def test_pairs_and_heads_that_are_not_there_are_refused():
+    with pytest.raises(ValueError, match="length must be an integer from 1"):
+        CheckpointPlan("a text", "model", 0, 3)
+    with pytest.raises(ValueError, match="windows must be an integer from 1"):
+        CheckpointPlan("a text", "model", 8, 0)
     with pytest.raises(ValueError, match="stopped must be an integer from 0 to 2; got 3"):
         AlteredPairs(RoPE(dim=6), stopped=(3,))
     with pytest.raises(ValueError, match=r"must name each pair once; got \[1\] twice"):

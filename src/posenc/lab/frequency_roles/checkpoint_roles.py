@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from posenc.core.declared_fields import Declared, Instance, Whole
 from posenc.core.doors import RotaryEncoding
-from posenc.lab.experiment import digest
+from posenc.lab.experiment import LONGEST, digest
 from posenc.lab.frequency_roles.roles import Cost, FrequencyRoles, Level, PairChange, RotaryLayer, planned_changes
 from posenc.lab.frequency_roles.rotated_layers import (
     RotatedLayer,
@@ -91,7 +92,7 @@ class CheckpointSubject:
 
 
 @dataclass(frozen=True)
-class CheckpointPlan:
+class CheckpointPlan(Declared):
     """What is measured of a user's own model.
 
     Args:
@@ -99,12 +100,16 @@ class CheckpointPlan:
         by: What is changed at once.
         length: Tokens that are predicted in a window.
         windows: How many windows are read.
+
+    Raises:
+        TypeError: A value has the wrong type; the message names the field.
+        ValueError: A value breaks its rule; the message names the field.
     """
 
-    text: str
+    text: Annotated[str, Instance("a text")]
     by: Level
-    length: int
-    windows: int
+    length: Annotated[int, Whole(1, LONGEST)]
+    windows: Annotated[int, Whole(1, 1 << 16)]
 
     def identity(self, checkpoint: LoadedDecoder) -> str:
         """Name of the measurements: other files, another text, length, type or device give another."""
