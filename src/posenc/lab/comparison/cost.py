@@ -10,6 +10,7 @@ from itertools import islice
 
 import torch
 
+from posenc.core.text_lines import count
 from posenc.lab.comparison.rate_sweep import RateSweep
 from posenc.lab.experiment import Experiment
 from posenc.lab.own_code import OwnCodeError
@@ -52,8 +53,8 @@ class PlanCost:
         runs = (*self.runs, *self.pilots)
         pilots = f", {len(self.pilots)} of them to choose learning rates" if self.pilots else ""
         if self.seconds is None:
-            return f"{len(runs)} runs{pilots}; their time on this device was not estimated."
-        return f"{len(runs)} runs{pilots}: about {duration(self.total(runs))} of one core of this machine."
+            return f"{count(len(runs), 'run')}{pilots}; their time on this device was not estimated."
+        return f"{count(len(runs), 'run')}{pilots}: about {duration(self.total(runs))} of one core of this machine."
 
 
 def duration(seconds: float) -> str:
