@@ -105,6 +105,8 @@ def test_every_view_is_drawn_and_axe_finds_nothing(watched, lesson):
     assert page.locator(".veil").count() == 0
     assert violations(page) == []
     assert "do not" in page.locator("#beyond .plainly").inner_text()
+    held_out = page.locator("#view-models tbody td:nth-child(4)").all_inner_texts()
+    assert held_out == [one["at"][0] for one in lesson[1]["models"]["models"]], "the table has what the text ranks by"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
