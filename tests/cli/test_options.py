@@ -121,6 +121,8 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "dims": ("2", "3"),
         "dpi": ("50",),
         "seed": ("7",),
+        "labels": ("mine",),
+        "width": ("89mm",),
     },
     "recover": {
         "dim": ("18",),
@@ -132,7 +134,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "start": ("1",),
         "largest": ("1000",),
     },
-    "list": {"door": ("biases",)},
+    "list": {"door": ("biases",), "models": ()},
     "check": {
         "dim": ("8",),
         "base": ("100",),
@@ -141,6 +143,8 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "seconds": ("0.001",),
         "memory": ("0.01",),
         "questions": (),
+        "file": ("mine.py",),
+        "output": ("grades.csv",),
         "question": ("lecture-d8",),
         "answer": ("8",),
     },

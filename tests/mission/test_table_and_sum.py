@@ -55,6 +55,10 @@ def test_the_vector_of_one_word_is_given_and_the_others_are_drawn():
         input_sum("classify the book", CHAPTER, embeddings={"pen": BOOK})
     with pytest.raises(ValueError, match=r"embeddings must have 16 numbers for a word; got shape \(2,\) for 'book'"):
         input_sum("classify the book", CHAPTER, embeddings={"book": [0, 1]})
+    capital = input_sum("Classify the Book", CHAPTER, embeddings={"Book": BOOK})
+    np.testing.assert_array_equal(capital.embeddings, shown.embeddings)
+    with pytest.raises(ValueError, match="embeddings must name a word once; got 'Book' twice"):
+        input_sum("classify the book", CHAPTER, embeddings={"book": BOOK, "Book": BOOK})
 
 
 def test_the_picture_of_the_sum_shows_every_number():

@@ -142,14 +142,15 @@ def input_sum(
 
 def _by_word(words: list[str], width: int, seed: int, given: Mapping[str, Any]) -> np.ndarray:
     """A row for each word: the given one, else drawn."""
-    for word in given:
+    rows: dict[str, np.ndarray] = {}
+    for word, row in given.items():
         if word.lower() not in words:
             raise ValueError(
                 f"embeddings must name words of the sentence; got {word!r:.60}. They are {', '.join(words)}."
             )
-    rows = {
-        word: np.asarray(arrays.numbers_on_host("embeddings", row), dtype=np.float64) for word, row in given.items()
-    }
+        if word.lower() in rows:
+            raise ValueError(f"embeddings must name a word once; got {word!r:.60} twice. Leave one out.")
+        rows[word.lower()] = np.asarray(arrays.numbers_on_host("embeddings", row), dtype=np.float64)
     for word, row in rows.items():
         if row.shape != (width,):
             raise ValueError(
