@@ -338,7 +338,7 @@ def test_a_view_that_is_used_keeps_no_old_parts(watched, lesson):
 
 #: Every choice of the views that draw tables, changed.
 USE = """(round) => {
-  for (const view of document.querySelectorAll("#view-maps, #view-layer, #view-sum, #view-words, #view-dials")) {
+  for (const view of document.querySelectorAll("#view-maps, #view-layer, #view-sum, #view-words")) {
     const inputs = [...view.querySelectorAll("input[type=radio], select, input[type=range]")];
     const one = inputs[(7 * round) % inputs.length];
     if (one.tagName === "SELECT") one.selectedIndex = round % one.options.length;

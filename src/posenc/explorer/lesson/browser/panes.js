@@ -10,7 +10,7 @@ const PICTURES = [
   [".cells, .maps, .waves, .hands, .bars, .turn-dial, .strip", 0.75],
 ];
 /** How small a single part may get that no slide holds, and how large a slide with much room. */
-const [SMALLEST, LARGEST] = [0.5, 1.25];
+const [SMALLEST, LARGEST] = [0.3, 1.25];
 
 /** Put a view's parts into two columns, in their order; the returned function puts them back. */
 export function divided(view) {
