@@ -34,6 +34,7 @@ ALLOWED = {
     ("engines/ask_engine.py", "np.load"): "a file that plain_file has opened",
     ("engines/cache_folder.py", "path.read_bytes"): "a file of the package",
     ("engines/compare_engines.py", "engine.script.read_text"): "a file of the package",
+    ("engines/compare_engines.py", "refusal.read_text"): "a plain file of the cache",
     ("engines/environments.py", "read_text"): "the list of an installed package's files",
     ("engines/reports.py", "REPORTS.read_text"): "a file of the package",
     ("engines/known_engines.py", "PINS.read_text"): "a file of the package",
@@ -42,9 +43,10 @@ ALLOWED = {
     ("explorer/one_file.py", "path.read_text"): "modules of the package",
     ("explorer/lesson/lesson_page.py", "read_text"): "pages of the package",
     ("explorer/server/serve.py", "webbrowser.open"): "an address",
-    ("explorer/lesson/reading.py", "read_text"): "lab/tokens.py, which is guarded",
     ("lab/tasks/corpus.py", "read_text"): "lab/tokens.py, which is guarded",
     ("lab/machine.py", "status.read_text"): "/proc",
+    ("lab/kept_measurements.py", "path.open"): "to append, a path whose kind has been looked at",
+    ("lab/run_checkpoint.py", "torch.load"): "bytes that plain_file has read, weights alone",
     ("lab/store.py", "open"): "to append, a path whose kind has been looked at",
     ("lab/store.py", "os.open"): "a folder, to be synced",
     ("lab/write_whole.py", "part.open"): "a new file, to be written",
@@ -52,6 +54,7 @@ ALLOWED = {
     ("models/checkpoints/conversion.py", "path.open"): "a new file, to be written",
     ("models/checkpoints/conversion.py", "os.open"): "a folder, to be synced",
     ("models/config/config_classes.py", "read_text"): "a file of the package",
+    ("models/released/released_models.py", "read_text"): "a file of the package",
 }
 
 

@@ -95,7 +95,7 @@ def added_score(
     Example:
         >>> from posenc import Sinusoidal
         >>> added_score(Sinusoidal(dim=2), [1, 0], [0, 1], position=1, key=0).lines()[-1]
-        '  sum                  1.707106'
+        '  sum                  0.764103'
     """
     at_query, at_key = position_table(encoding, [position, key]).rows
     x, other = (
