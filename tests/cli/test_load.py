@@ -47,7 +47,7 @@ from diagnosis import students
 )
 def test_faults_in_one_line(student, code, says):
     ran = student(code)
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), ran
+    assert (ran.code, ran.out, ran.err.count("\n")) == (4, "", 1), ran
     assert says in ran.err
     assert "Traceback" not in ran.err
 
@@ -84,5 +84,5 @@ def test_pictures_open_no_window(student, monkeypatch):
 
 def test_an_interrupt_in_the_file(student):
     ran = student("raise KeyboardInterrupt\n")
-    assert (ran.code, ran.out) == (2, "")
+    assert (ran.code, ran.out) == (4, "")
     assert "KeyboardInterrupt" in ran.err

@@ -72,7 +72,7 @@ def test_importing_what_needs_more_than_numpy_starts_nothing():
 COMPARED = Path(__file__).parents[2] / "docs" / "comparisons" / "copy"
 SIZES = ("--heads", "12", "--kv-heads", "4", "--head-dim", "10", "--width", "6")
 #: Their work is a process of its own, training in several, a server, or a model of the user's file, which may do all.
-OWN_PROCESSES = {"check", "compare", "explore", "extend", "tour", "engines", "trace", "audit"}
+OWN_PROCESSES = {"check", "compare", "explore", "extend", "frequencies", "tour", "engines", "trace", "audit"}
 
 
 def test_verbs_open_no_connection_and_start_no_process(tmp_path):

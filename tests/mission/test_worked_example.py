@@ -32,17 +32,17 @@ def test_the_notes_example_with_three_divisors():
 @pytest.mark.parametrize(
     ("encoding", "position", "dimension", "printed", "correct"),
     [
-        (Sinusoidal(dim=4), 3, 1, "cos 3 ≈ -0.9899", "-0.9900 (-0.98999)"),
-        (OneSine(), 2, 0, "sin 2 = 0.87 and 0.71", "0.9093"),
+        (Sinusoidal(dim=4), 3, 1, "cos 3 ≈ -0.9899 for PE(3, 1)", "-0.9900 (-0.98999)"),
+        (OneSine(), 2, 0, "sin 2 = 0.87", "0.9093"),
         (OneSine(), 3, 0, "sin 3 = 0.19", "0.1411"),
         (OneSine(), 4, 0, "sin 4 = -0.90", "-0.7568"),
         (DivisorPairs(divisors=(1.0,)), 3, 1, "cos 3 as a blank", "-0.9900"),
         (DivisorPairs(divisors=(1.0,)), 4, 1, "cos 4 as a blank", "-0.6536"),
-        (Sinusoidal(dim=6), 1, 0, "0.94", "0.8415"),
-        (Sinusoidal(dim=6), 1, 2, "0.04", "0.0464"),
-        (Sinusoidal(dim=6), 1, 3, "0.99", "0.9989"),
-        (Sinusoidal(dim=6), 1, 5, "0.99", "1.0000"),
-        (Sinusoidal(dim=16, base=100.0), 2, 3, "0.41", "0.43"),
+        (Sinusoidal(dim=6), 1, 0, "0.94 for PE(1, 0) = sin 1", "0.8415"),
+        (Sinusoidal(dim=6), 1, 2, "0.04 for PE(1, 2)", "0.0464"),
+        (Sinusoidal(dim=6), 1, 3, "0.99 for PE(1, 3)", "0.9989"),
+        (Sinusoidal(dim=6), 1, 5, "0.99 for PE(1, 5)", "1.0000"),
+        (Sinusoidal(dim=16, base=100.0), 2, 3, "0.41 for PE(2, 3)", "0.43"),
     ],
 )
 def test_it_says_where_a_source_prints_another_number(encoding, position, dimension, printed, correct):

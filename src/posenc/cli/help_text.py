@@ -20,9 +20,12 @@ WHOLE = re.compile(r"[│╭╰\x1b]|^usage:|^ +posenc ")
 class HelpPage(io.StringIO):
     """Takes help that a parser prints, which asks whether this is a terminal before it uses styles."""
 
+    encoding = "utf-8"  # by which a parser chooses the lines of its boxes
+
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
         self.styled = stream.isatty() and not os.environ.get("NO_COLOR")
+        self.encoding = stream.encoding
 
     def isatty(self) -> bool:
         """Whether styles are wanted: on a terminal, without NO_COLOR."""

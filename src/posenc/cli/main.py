@@ -186,10 +186,10 @@ def _unboxed(text: str, verb: str) -> str:
     """Message of a drawn box, as one line: its first part, and what was perhaps meant."""
     parts: list[list[str]] = [[]]
     for row in STYLE.sub("", text).splitlines():  # tyro draws in colours where stdout is a terminal
-        if not row.startswith("│"):
+        if not row.startswith(("│", "|")):  # the second where stdout is not of Unicode
             continue
-        inside = row.strip("│").strip()
-        if inside and not inside.strip("─"):
+        inside = row.strip("│|").strip()
+        if inside and not inside.strip("─-"):
             parts.append([])
         elif inside:
             parts[-1].append(inside)

@@ -267,7 +267,7 @@ def _right_but_for_last_channel(observed: ObservedValues, base: float) -> bool:
 def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: PairLayout = "adjacent") -> Probe:
     """Numbers in the first documented form that works; `layout` is of pairs where the numbers do not show it."""
     prepared = code.prepare(dim, base, heads)
-    first_error = ""
+    first_error, column = "", None
     for call in roles_by_likelihood(prepared.parameters):
         for library in prepared.libraries:
             caller = Caller(code, prepared, call, library, dim, base, heads, layout)
@@ -278,7 +278,12 @@ def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: Pai
                 continue
             form = f"{prepared.name}({', '.join(argument for argument, _ in call.roles)})"
             moving_error = code.moving_error()
-            return replace(probed, form=form, tensors=tuple(code.tensors()), moving_error=moving_error, caller=caller)
+            probed = replace(probed, form=form, tensors=tuple(code.tensors()), moving_error=moving_error, caller=caller)
+            if not isinstance(probed.observed, ObservedValues) or probed.observed.dim > 1:
+                return probed
+            column = column or probed  # what rotates vectors also takes positions and gives them back
+    if column is not None:
+        return column
     arguments = ", ".join(parameter.name for parameter in prepared.parameters)
     raise ValueError(
         f"target must be callable in a documented form; got {prepared.name}({arguments})"
