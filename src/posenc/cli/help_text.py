@@ -25,7 +25,7 @@ class HelpPage(io.StringIO):
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
         self.styled = stream.isatty() and not os.environ.get("NO_COLOR")
-        self.encoding = stream.encoding
+        self.encoding = stream.encoding or "utf-8"
 
     def isatty(self) -> bool:
         """Whether styles are wanted: on a terminal, without NO_COLOR."""
