@@ -68,7 +68,7 @@ TINY += ["--test-lengths", "8", "16", "--workers", "1"]
 TRAINING = [
     (0, "compare", "RoPE(dim=8)", "mine[on].py:Mine", "--task", "fixed-offset", "--seeds", "2", *TINY, "--out", "new"),
     (0, "extend", "--task", "character-lm", "--trained", "16", "--length", "32", "--steps", "2", "--tuning", "1"),
-    (0, "frequencies", "--encoding", "RoPE(dim=16)", "--steps", "2", "--seeds", "1", "--workers", "1", "--out", "roles"),
+    (0, "frequencies", "--encoding", "RoPE(dim=16)", "--steps", "2", "--seeds", "1", "--out", "roles"),
     (0, "tour", "--steps", "2"),
 ]
 
