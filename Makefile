@@ -9,7 +9,8 @@ SEED ?= $(shell date +%s)
 TOUR ?=
 
 .PHONY: site tour test browser nightly coverage mutants sanitize bench golden lint types contracts unit docs format \
-	oldest pythons numpy dist try-dist licences clean engines engines-test doctest doctest-pages doctest-sources
+	oldest pythons numpy dist try-dist licences clean engines engines-test doctest doctest-pages doctest-encodings \
+	doctest-sources
 
 tour: $(VENV)/.tour $(VENV)/.kernels
 	$(BIN)/posenc tour $(TOUR)
@@ -40,11 +41,16 @@ browser: $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python tests/browser/chromium.py || $(BIN)/playwright install --with-deps chromium-headless-shell
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 0 tests/browser
 
-doctest: doctest-pages doctest-sources
+# In three parts, so that two cores share them.
+doctest: doctest-pages doctest-encodings doctest-sources
 
 doctest-pages: $(VENV)/.test $(VENV)/.kernels
 	@# These two pages write files; tests/docs/test_add_an_encoding.py and test_cookbook.py follow them in a folder.
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q --doctest-glob='*.md' --ignore docs/add-an-encoding.md --ignore docs/cookbook.md README.md docs
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q --doctest-glob='*.md' --ignore docs/add-an-encoding.md --ignore docs/cookbook.md \
+		--ignore docs/encodings README.md docs
+
+doctest-encodings: $(VENV)/.test $(VENV)/.kernels
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q --doctest-glob='*.md' docs/encodings
 
 doctest-sources: $(VENV)/.test $(VENV)/.kernels
 	@# Scripts of engines run in interpreters of their own, beside one another.
