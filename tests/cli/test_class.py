@@ -109,7 +109,7 @@ def test_an_interrupted_class_keeps_what_is_graded(posenc, course, monkeypatch):
 
     monkeypatch.setattr(module, "_graded", interrupts)
     output = course.parent / "grades.csv"
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell started this behind itself
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell started this aside
     try:
         ran = posenc("check", str(course), "--output", str(output), "--json")
     finally:
