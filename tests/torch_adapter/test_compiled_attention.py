@@ -71,5 +71,6 @@ def test_compiled_exported_and_plain_attention_agree(encoding):
                 assert (got - want).abs().max() <= 64 * 2.0**-24 * max(1.0, want.abs().max()), (name, length)
 
 
+@pytest.mark.nightly
 def test_a_sample_of_the_nightly_check_passes():
     compiled_equals_exported_equals_plain.run(posenc.ALiBi(heads=2))
