@@ -147,6 +147,7 @@ def test_back_goes_to_the_view_before(watched, server):
     page.locator("#view-title", has_text="Curves").wait_for()
     page.go_back()
     page.locator("#view-title", has_text="Heat map").wait_for()
+    assert view_title(page) == "Heat map"
 
 
 COPIED = "() => { window.copied = []; navigator.clipboard.writeText = async (text) => { window.copied.push(text); }; }"
@@ -180,10 +181,15 @@ def test_a_shared_link_opens_in_another_explorer_and_holds_neither_port_nor_toke
 
 
 def test_a_reload_goes_on_without_the_token_in_the_address(watched, server):
+    from browser.server import TOKEN
+
     page = watched().open(server.address + "#view=curves")
     page.locator("#view-title", has_text="Curves").wait_for()
+    assert TOKEN not in page.url
     page.reload()
     page.locator("#view-title", has_text="Curves").wait_for()
+    assert view_title(page) == "Curves"
+    assert TOKEN not in page.url
 
 
 @pytest.mark.parametrize("view", ["heat-map", "curves", "wavelengths", "distance", "scalings"])

@@ -74,7 +74,7 @@ TRAINING = [
 
 
 def in_terminal(commands: list[tuple[int | str, ...]], folder: Path, columns: int = 100, **set_too: str) -> str:
-    """What a terminal of so many columns is sent by these commands, one process for all."""
+    """Run commands in one process; return what a terminal of so many columns is sent."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "NO_COLOR")}

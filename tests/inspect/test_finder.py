@@ -7,7 +7,7 @@ import pytest
 
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.learn import find_positions
-from posenc.learn.course.find_positions import SinusoidOfChannel, position_blocks
+from posenc.learn.course.sinusoid_of_channel import SinusoidOfChannel, position_blocks
 
 CONVENTIONS = (
     Sinusoidal(dim=16, base=100.0),
@@ -81,7 +81,7 @@ def test_the_real_valued_position_has_exactly_the_value():
 
 
 def test_blocks_run_through_every_stretch_once(monkeypatch):
-    from posenc.learn.course import find_positions as finder
+    from posenc.learn.course import sinusoid_of_channel as finder
 
     monkeypatch.setattr(finder, "BLOCK", 3)
     starts, ends = np.array([2, 9, 20]), np.array([5, 9, 24])

@@ -31,7 +31,7 @@ def test_a_missing_character_would_be_noticed():
 
 
 def unsafe_in_latex(text: str) -> str:
-    """What LaTeX would not set as it stands: characters that it lacks in text, and those that are commands."""
+    """Return what LaTeX would not set as it stands: characters that it lacks in text, and those that are commands."""
     outside = re.sub(r"(?<!\\)\$[^$]*(?<!\\)\$", "", text)  # formulas
     outside = re.sub(r"\\(?:[$&%#_{}]|text(?:backslash|asciicircum|asciitilde)\{\})", "", outside)
     return re.sub(r"[^$&%#_{}\\^~<>|\u0080-\U0010ffff]|\u2212", "", outside)

@@ -25,7 +25,7 @@ def named_model(name: str) -> ReleasedModel | None:
 
 
 def model_advice(name: str) -> str:
-    """What to type for a model where no model has a name."""
+    """Advice for a name that no model has: near names, and the command that lists all."""
     from posenc.models.released.released_models import near_names
 
     near = near_names(name)

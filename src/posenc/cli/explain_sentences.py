@@ -15,7 +15,8 @@ from posenc.core.text_lines import short
 from posenc.encodings.adds.axial_learned import AxialLearned
 from posenc.encodings.adds.nope import NoPE
 from posenc.inspect import OrderBlindness, order_blindness
-from posenc.inspect.order import usual_encodings, words_of
+from posenc.inspect.order import usual_encodings
+from posenc.inspect.words import words_of
 
 
 class Compared(NamedTuple):

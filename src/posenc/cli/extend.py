@@ -57,7 +57,7 @@ class ExtendVerb(run_engine.EngineVerb):
     """The rotation that is trained, without a scaling; RoPE(dim=16) if left out."""
 
     task: tuple[Literal[TASKS], ...] = ()  # type: ignore[valid-type]
-    """What is measured: the loss of a language model, or a fact found in a text; both if left out."""
+    """The task: the loss of a language model, or a fact found in a text; both if left out."""
 
     model: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """A decoder of transformers with its tokenizer, in place of models that are trained here."""
@@ -82,19 +82,19 @@ class ExtendVerb(run_engine.EngineVerb):
     """Your own text, for the language model, or for --model, which needs it."""
 
     windows: int | None = None
-    """Of --model: windows that are read at each length; 8 if left out."""
+    """Windows that --model reads at each length; 8 if left out."""
 
     needles: int | None = None
-    """Of --model: pass keys at each length and depth; 4 if left out."""
+    """Pass keys for --model at each length and depth; 4 if left out."""
 
     device: Annotated[str | None, tyro.conf.arg(metavar="DEVICE")] = None
-    """Of --model: cpu, cuda, cuda:1 or mps; the CPU if left out."""
+    """Device of --model: cpu, cuda, cuda:1 or mps; the CPU if left out."""
 
     dtype: Annotated[str | None, tyro.conf.arg(metavar="TYPE")] = None
-    """Of --model: float32, bfloat16 or float16; what the folder says if left out."""
+    """Number type of --model: float32, bfloat16 or float16; what the folder says if left out."""
 
     batch: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """Of --model: windows that are read at once; 4 if left out."""
+    """Windows that --model reads at once; 4 if left out."""
 
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("extension")
     """Where results are kept."""

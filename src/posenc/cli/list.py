@@ -30,7 +30,7 @@ class ListVerb(Verb):
     """
 
     name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="NAME")] = None
-    """One encoding, with its samples, its names elsewhere and when to use it; or a released model, gpt2 say."""
+    """An encoding, to see its samples, its names elsewhere and when to use it; or a released model, gpt2 say."""
 
     door: Annotated[str | None, tyro.conf.arg(metavar="DOOR")] = None
     """adds, rotates, biases or scores."""

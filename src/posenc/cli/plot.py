@@ -359,7 +359,7 @@ class PlotVerb(Verb):
         return drawing(encoding=subject, **given) if name == "binary" else drawing(subject, **given)
 
     def _learned(self, encoding: Encoding) -> Params | None:
-        """What an encoding learns, as it is drawn with the seed; None for one that learns nothing."""
+        """Learned parameters, as drawn with the seed; None for an encoding without any."""
         return encoding.init(np.random.default_rng(self.seed or 0)) if encoding.shapes else None
 
 

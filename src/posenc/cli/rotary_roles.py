@@ -46,7 +46,7 @@ class FrequenciesVerb(run_engine.EngineVerb):
     """The rotation that is trained; RoPE(dim=16) if left out."""
 
     task: Annotated[str | None, tyro.conf.arg(metavar="TASK")] = None
-    """What is learned; character-lm if left out."""
+    """Task that the models learn; character-lm if left out."""
 
     steps: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Training steps; 600 if left out."""
@@ -61,7 +61,7 @@ class FrequenciesVerb(run_engine.EngineVerb):
     """Your own text, which --model needs."""
 
     by: Level = "model"
-    """What is changed at once: a pair in all layers, in each layer, or in each head."""
+    """Where a pair is changed at once: a pair in all layers, in each layer, or in each head."""
 
     length: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Tokens of a window; those of the task if left out, 512 with --model."""
@@ -70,13 +70,13 @@ class FrequenciesVerb(run_engine.EngineVerb):
     """How many windows are read."""
 
     device: Annotated[str | None, tyro.conf.arg(metavar="DEVICE")] = None
-    """Of --model: cpu, cuda, cuda:1 or mps; the CPU if left out."""
+    """Device of --model: cpu, cuda, cuda:1 or mps; the CPU if left out."""
 
     dtype: Annotated[str | None, tyro.conf.arg(metavar="TYPE")] = None
-    """Of --model: float32, bfloat16 or float16; what the folder says if left out."""
+    """Number type of --model: float32, bfloat16 or float16; what the folder says if left out."""
 
     batch: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """Of --model: windows that are read at once; 4 if left out."""
+    """Windows that --model reads at once; 4 if left out."""
 
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("frequencies")
     """Where measurements and the picture are kept."""

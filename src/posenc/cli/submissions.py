@@ -17,7 +17,7 @@ MOST_FILES = 100
 
 @dataclass(frozen=True)
 class Submission:
-    """What somebody handed in.
+    """An entry of a folder of submissions.
 
     Args:
         name: Name of its file or folder.

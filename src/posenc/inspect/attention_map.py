@@ -8,7 +8,8 @@ import numpy as np
 
 from posenc.core import text_lines
 from posenc.core.doors import Encoding, Params
-from posenc.inspect.order import checked_words, spelling, word_layer
+from posenc.inspect.order import word_layer
+from posenc.inspect.words import checked_words, spelling
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,8 @@ import numpy as np
 from posenc.core import arrays, text_lines, validation
 from posenc.core.doors import AdditiveEncoding, Params
 from posenc.inspect.encoding_facts import drawn_params
-from posenc.inspect.order import checked_words, embedding, spelling
+from posenc.inspect.order import embedding
+from posenc.inspect.words import checked_words, spelling
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import string
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +17,8 @@ from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.scores.shaw import Shaw
 from posenc.inspect.encoding_facts import drawn_params
+from posenc.inspect.words import checked_words, spelling, words_of
 
-#: What may stand around a word, and is no part of it.
-PUNCTUATION = string.punctuation + "“”„‘’‚«»‹›…–—¿¡"
 #: A vector narrower than this is appended to the embedding, as the notes do, and not added to it.
 NARROW = 4
 #: Channels of the embedding, and heads, where the encoding leaves them open.
@@ -333,41 +330,6 @@ def width_of_words(encoding: Encoding | None, dim: int | None = None) -> int:
     return dim
 
 
-def words_of(sentence: str) -> list[str]:
-    """The words of a sentence, without capitals and without the punctuation around them.
-
-    Example:
-        >>> words_of("The dog bites the man.")
-        ['the', 'dog', 'bites', 'the', 'man']
-    """
-    return [word for word in (part.strip(PUNCTUATION) for part in sentence.lower().split()) if word]
-
-
-def spelling(*sentences: str) -> dict[str, str]:
-    """Each word of some sentences, as `words_of` reads it, and how it is shown: a name keeps its capital.
-
-    A word is shown without a capital if it stands somewhere without one, or only ever begins one of several sentences.
-
-    Example:
-        >>> spelling("Dog bites Ann", "Ann bites dog")
-        {'dog': 'dog', 'bites': 'bites', 'ann': 'Ann'}
-    """
-    seen: dict[str, list[tuple[str, bool]]] = {}
-    for sentence in sentences:
-        typed = [word for word in (part.strip(PUNCTUATION) for part in sentence.split()) if word]
-        for index, word in enumerate(typed):
-            seen.setdefault(word.lower(), []).append((word, index == 0))
-    return {word: _shown(word, places) for word, places in seen.items()}
-
-
-def _shown(word: str, places: list[tuple[str, bool]]) -> str:
-    """A word as it is typed inside a sentence; without capitals where it only begins one of several."""
-    inside = [typed for typed, begins in places if not begins]
-    if not inside:
-        return places[0][0] if len(places) == 1 else word
-    return word if word in inside else inside[0]
-
-
 def usual_encodings(longest: int) -> tuple[Encoding, ...]:
     """The best-known encoding of each kind, with which sentences of up to `longest` words are compared.
 
@@ -381,13 +343,6 @@ def usual_encodings(longest: int) -> tuple[Encoding, ...]:
         T5Bias(heads=HEADS),
         Shaw(dim=HEAD_DIM, clip=4),
     )
-
-
-def checked_words(name: str, sentence: Any) -> list[str]:
-    """The words of an argument, if it is a sentence."""
-    words = words_of(validation.instance(name, sentence, str, "a sentence"))
-    validation.integer(f"{name}'s number of words", len(words), 1, 1 << 12)
-    return words
 
 
 def matched(first: list[str], second: list[str]) -> list[tuple[str, int, int]]:

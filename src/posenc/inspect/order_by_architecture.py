@@ -12,12 +12,11 @@ from posenc.inspect.order import (
     DIM,
     WordChange,
     change_lines,
-    checked_words,
     embedding,
-    spelling,
     word_changes,
     word_layer,
 )
+from posenc.inspect.words import checked_words, spelling
 
 #: Words that a convolution reads at once: the word and its two neighbours.
 KERNEL = 3

@@ -1,4 +1,4 @@
-"""What the lesson shows of a trained model: its loss by context, its text, and its weights in eight bits."""
+"""A trained model as the lesson shows it: its loss by context, its text, and its weights in eight bits."""
 
 from __future__ import annotations
 

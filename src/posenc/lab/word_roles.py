@@ -13,7 +13,7 @@ from posenc.attention import Attended, attention
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding
 from posenc.inspect import AttentionMap
-from posenc.inspect.order import checked_words
+from posenc.inspect.words import checked_words
 from posenc.lab.models.transformer import normal_parameter
 from posenc.torch import module
 

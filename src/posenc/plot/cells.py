@@ -52,11 +52,7 @@ def input_sum(
         TypeError: `encoding` does not add.
         ValueError: An argument breaks its rule; the message names it.
     """
-    shown = (
-        encoding
-        if isinstance(encoding, InputSum)
-        else input_sum_of(sentence, encoding, embeddings=embeddings, params=params)
-    )
+    shown = _shown_sum(encoding, sentence, embeddings, params)
     parts = {"embedding E": shown.embeddings, "encoding P": shown.positional, "input X = E + P": shown.total}
     count, width = shown.total.shape
     size = (min(12.0, max(4.0, 0.42 * width + 1.2)), 3 * (0.32 * count + 0.75))
@@ -73,7 +69,15 @@ def input_sum(
     return axes
 
 
-#: What the panels of `score_terms` are called.
+def _shown_sum(
+    encoding: AdditiveEncoding | InputSum, sentence: str, embeddings: Any, params: Params | None
+) -> InputSum:
+    if isinstance(encoding, InputSum):
+        return encoding
+    return input_sum_of(sentence, encoding, embeddings=embeddings, params=params)
+
+
+#: Titles of the panels of `score_terms`.
 TERMS = ("content · content", "content · position", "position · content", "position · position", "their sum")
 
 
@@ -105,11 +109,7 @@ def score_terms(
         TypeError: `encoding` does not add.
         ValueError: An argument breaks its rule; the message names it.
     """
-    shown = (
-        encoding
-        if isinstance(encoding, InputSum)
-        else input_sum_of(sentence, encoding, embeddings=embeddings, params=params)
-    )
+    shown = _shown_sum(encoding, sentence, embeddings, params)
     content, position = shown.embeddings, shown.positional
     terms = terms_of(content, content, position, position)
     parts = (

@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from posenc.core import validation
 from posenc.core.doors import Encoding, Params
 from posenc.inspect import OrderBlindness, order_blindness
-from posenc.inspect.order import usual_encodings, words_of
+from posenc.inspect.order import usual_encodings
+from posenc.inspect.words import words_of
 from posenc.plot import canvas
 from posenc.plot.fonts import literal
 

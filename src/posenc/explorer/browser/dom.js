@@ -22,6 +22,12 @@ export function math(name, attributes = {}, ...children) {
   return built(document.createElementNS(MATH, name), attributes, children);
 }
 
+/** The head of a table, with a title for each column. */
+export function tableHead(titles) {
+  const cells = titles.map((title) => element("th", { scope: "col" }, title));
+  return element("thead", {}, element("tr", {}, cells));
+}
+
 /** Take everything out of an element and put these in. */
 export function fill(parent, ...children) {
   parent.replaceChildren(...nodes(children));

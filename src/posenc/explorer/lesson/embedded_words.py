@@ -9,7 +9,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import input_sum, position_change
-from posenc.inspect.order import spelling, words_of
+from posenc.inspect.words import spelling, words_of
 from posenc.learn.course.questions import BOOK
 
 

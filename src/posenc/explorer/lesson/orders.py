@@ -11,7 +11,8 @@ from posenc.core.text_lines import short
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import input_sum, order_by_architecture
-from posenc.inspect.order import spelling, usual_encodings, word_layer, words_of
+from posenc.inspect.order import usual_encodings, word_layer
+from posenc.inspect.words import spelling, words_of
 
 PAIRS = (
     ("Dog bites man", "Man bites dog"),

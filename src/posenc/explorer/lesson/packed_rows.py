@@ -59,7 +59,7 @@ def _difference(encoding: Encoding, *, restart: bool, mask: bool) -> float:
 
 
 def _attention(encoding: Encoding, x: np.ndarray, positions: np.ndarray, visible: np.ndarray) -> np.ndarray:
-    """One head: softmax(q·k/√d + bias)·v over the keys that are visible, with one encoding."""
+    """Attend in one head: softmax(q·k/√d + bias)·v over the keys that are visible, with one encoding."""
     matrices = np.random.default_rng(SEED + 1).standard_normal((3, WIDTH, WIDTH)) / np.sqrt(WIDTH)
     if isinstance(encoding, AdditiveEncoding):
         x = x + np.asarray(encoding.embed(positions))

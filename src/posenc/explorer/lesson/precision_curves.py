@@ -1,4 +1,4 @@
-"""What precision does: cosines from positions and angles in narrow types, and where rows of a table become equal."""
+"""Effects of precision: cosines from positions and angles in narrow types, and where rows of a table become equal."""
 
 from __future__ import annotations
 

@@ -8,8 +8,9 @@ from typing import Any
 from posenc.core import validation
 from posenc.explorer.views.view import View, bounded, encoding_of, script, written
 from posenc.inspect import OrderBlindness, order_blindness
-from posenc.inspect.order import usual_encodings, words_of
+from posenc.inspect.order import usual_encodings
 from posenc.inspect.plain import as_plain
+from posenc.inspect.words import words_of
 
 #: The most words of a sentence, and letters of a word's row, that the page shows.
 MOST_WORDS, MOST_LETTERS = 40, 1000

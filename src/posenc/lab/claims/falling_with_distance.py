@@ -1,4 +1,4 @@
-"""One strictness for every claim that a score falls with distance: generally, not at every step."""
+"""The same rule for every claim that a score falls with distance: generally, not at every step."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ STEPS = 4
 
 @dataclass(frozen=True)
 class CheckpointStudy(Declared):
-    """What is measured of a user's own model.
+    """Plan of the measurements of a user's own model.
 
     Args:
         text: That it reads.

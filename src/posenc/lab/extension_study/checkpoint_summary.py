@@ -1,4 +1,4 @@
-"""What a study of a user's own model at a longer context shows: table, sentence, facts and picture."""
+"""Summary of a study of a user's own model at a longer context: table, sentence, facts and picture."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CheckpointSummary:
         return student_interval([before - after for before, after in pairs])
 
     def conditions(self) -> str:
-        """What was measured, in a line."""
+        """Return the model, the text and the lengths, in a line."""
         study = self.extension.study
         windows = len(self.extension.measured[UNCHANGED][study.length].losses)
         return (

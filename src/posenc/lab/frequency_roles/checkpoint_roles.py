@@ -93,7 +93,7 @@ class CheckpointSubject:
 
 @dataclass(frozen=True)
 class CheckpointPlan(Declared):
-    """What is measured of a user's own model.
+    """Plan of the measurements of a user's own model.
 
     Args:
         text: That it reads.

@@ -98,7 +98,7 @@ class RotaryLayer:
 
 @dataclass(frozen=True)
 class FrequencyRoles:
-    """What each rotary pair of a trained model is worth to it.
+    """Cost of changing each rotary pair of a trained model.
 
     Args:
         subject: The model, in words.

@@ -90,7 +90,7 @@ class RolesSummary:
         return f"{100 * share:.1f} %"
 
     def sentence(self) -> str:
-        """What the halves cost, in words."""
+        """Costs of changing the faster and the slower half, in words."""
         faster, slower = halves(self.first.pairs)
         if not faster:
             return ""

@@ -1,4 +1,4 @@
-"""What the positions of a model amount to, group by group: base, pairs, wavelengths, and how many fit the context."""
+"""Facts on the positions of a model, group by group: base, pairs, wavelengths, and how many fit the context."""
 
 from __future__ import annotations
 

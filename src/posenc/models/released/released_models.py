@@ -45,7 +45,7 @@ class ReleasedModel:
 
     @property
     def positions(self) -> ModelPositions:
-        """What the model does with positions, as `from_config` reads it."""
+        """Positions of the model, as `from_config` reads it."""
         return from_config(self.config)
 
     def is_called(self, parts: Sequence[str]) -> bool:

@@ -181,7 +181,7 @@ def _near_window(call: AttentionCall, scores: list[_Score]) -> tuple[int, int | 
 def _near_and_far(
     call: AttentionCall, scores: list[_Score], near: tuple[int, int | None]
 ) -> tuple[NearKeys, list[FarSide]]:
-    """What scores add to near keys by their distance, and to those beyond, which share the outermost vectors."""
+    """Scores of near keys by their distance, and of those beyond, which share the outermost vectors."""
     before, after = near
     width, sides = call.v.shape[-1], []
     with arrays.library(call.q).full_precision():
@@ -193,7 +193,7 @@ def _near_and_far(
 
 
 def _by_distance(scores: list[_Score], least: int, count: int, width: int) -> tuple[Any, Any]:
-    """What scores add to logits at so many distances from the least on, and to the output for a weight there."""
+    """Scores at so many distances from the least on, and the vectors that a weight there adds to the output."""
     logits: Any = 0.0
     values: Any = scores[0].terms.asked.new_zeros((count, width))
     for each in scores:

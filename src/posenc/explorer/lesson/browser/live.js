@@ -1,7 +1,7 @@
 // The six trained models at work on the reader's sentence: next words, attention and loss, at any length.
 
 import { button, oncePerFrame, slider, textField } from "../../browser/controls.js";
-import { element, fill, svg } from "../../browser/dom.js";
+import { element, fill, svg, tableHead } from "../../browser/dom.js";
 import { heatMap } from "../../browser/heat_map.js";
 import { decoder, forward, probabilities } from "./forward.js";
 import { headPicker } from "./head_picker.js";
@@ -219,15 +219,7 @@ function lossTable(body, { models }) {
     "table",
     { class: "plain ledger-live" },
     element("caption", {}, "Loss of your sentence; and what 8 bits change of the held-out loss, at so many tokens"),
-    element(
-      "thead",
-      {},
-      element(
-        "tr",
-        {},
-        head.map((text) => element("th", { scope: "col" }, text)),
-      ),
-    ),
+    tableHead(head),
     body,
   );
 }

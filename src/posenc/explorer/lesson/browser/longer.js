@@ -1,7 +1,7 @@
 // Reaching further: the trained rotary model with its frequencies scaled, beside the curve of the unchanged one.
 
 import { slider } from "../../browser/controls.js";
-import { element, fill, svg } from "../../browser/dom.js";
+import { element, fill, svg, tableHead } from "../../browser/dom.js";
 import { lineStyle, onTheme } from "../../browser/colours.js";
 import { linePlot } from "../../browser/line_plot.js";
 import { segments } from "./segments.js";
@@ -128,15 +128,7 @@ function best({ curves, contexts, windows, block }) {
       {},
       `Mean loss of the last ${block} tokens of ${windows} held-out windows; ± two standard errors`,
     ),
-    element(
-      "thead",
-      {},
-      element(
-        "tr",
-        {},
-        head.map((text) => element("th", { scope: "col" }, text)),
-      ),
-    ),
+    tableHead(head),
     element(
       "tbody",
       {},

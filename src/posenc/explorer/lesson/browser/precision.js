@@ -1,7 +1,7 @@
 // What precision does: a position in narrow types, the error of cosines by position, and rows that become equal.
 
 import { textField } from "../../browser/controls.js";
-import { element, fill } from "../../browser/dom.js";
+import { element, fill, tableHead } from "../../browser/dom.js";
 import { linePlot } from "../../browser/line_plot.js";
 import { roundedTo } from "./narrow.js";
 
@@ -100,15 +100,7 @@ function rowsTable({ rows, tables }) {
     "table",
     { class: "plain" },
     element("caption", {}, "Sinusoidal(dim=128), positions 0 to 4,095"),
-    element(
-      "thead",
-      {},
-      element(
-        "tr",
-        {},
-        head.map((text) => element("th", { scope: "col" }, text)),
-      ),
-    ),
+    tableHead(head),
     element(
       "tbody",
       {},
