@@ -192,6 +192,7 @@ def test_a_reload_goes_on_without_the_token_in_the_address(watched, server):
     assert TOKEN not in page.url
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("view", ["heat-map", "curves", "wavelengths", "distance", "scalings"])
 def test_the_picture_is_seen_without_scrolling(watched, server, view):
     page = watched(height=720).open(server.address + f"#view={view}&encoding=RoPE(dim=64)")
