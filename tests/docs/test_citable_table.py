@@ -3,6 +3,7 @@
 import pytest
 
 from generator import citable_table
+from posenc.cli.compare import CompareVerb
 from posenc.lab.comparison import planned_runs
 from posenc.lab.comparison.ranks import mean_ranks
 from posenc.lab.comparison.rate_sweep import RateSweep
@@ -79,3 +80,21 @@ def test_ranks_are_averaged_over_tasks_for_each_seed():
     assert found["ALiBi(heads=4)"].high - 1.25 == pytest.approx(12.706 * 0.25, abs=1e-3)
     one_seed = [each for each in results if each.experiment.seed == 0]
     assert mean_ranks(settings(one_seed, dict.fromkeys(SCORES, "accuracy"))) == {}
+
+
+def test_the_page_says_where_the_grid_of_rates_ends_too_early(folder):
+    """Equal pilots choose the first rate, the lowest, for all three."""
+    assert "Of 3 encodings, the lowest rate of the grid is the best for 3" in " ".join(citable_table.page().split())
+
+
+def test_the_second_plan_is_what_its_command_plans():
+    stored = planned_runs.read_plan(citable_table.FOLDER)
+    planned = citable_table.second_plan(stored)
+    verb = CompareVerb(tier="table", rate=planned.sweep.rates)
+    ours, theirs = (
+        [run for run in runs if run.task != "character-lm"]  # its text is that of this Python
+        for runs in (planned.experiments, verb._plan())
+    )
+    assert ours == theirs
+    assert verb._sweep() == planned.sweep
+    assert len(planned.experiments) == len(stored.experiments)

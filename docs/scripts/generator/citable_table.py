@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from generator.text import WIDE, escaped, table
 from posenc.core.text_lines import count
@@ -54,6 +56,22 @@ ORDER = """## What is planned, and its cost
 
 The first block, ENCODINGS encodings on TASKS tasks, is done before the rest, task by task. Processor time is that of
 one core of the machine that made the plan, from two timed steps of each encoding on each task."""
+#: A rate above those of the plan, of a second plan.
+HIGHER_RATE = 0.018
+SECOND = """## A second plan, with a fourth rate
+
+Where the best rate is the highest of the grid, a higher one may be better, and may change an order. The plan above
+stays as it is: a grid that is widened where its results ask for it is another plan. This is that plan, with the rate
+HIGHER for every encoding and task. It was written after runs of fixed-offset had been seen, and **nothing of it has
+been run**. Its further pilots take PILOTS of one core, and judging anew those encodings for which HIGHER is best
+takes at most JUDGED. SHA-256 of its plan: `DIGEST`…. Runs that both plans have are taken from the first:
+
+```sh
+mkdir docs/table_runs_four_rates
+cp docs/table_runs/results.parquet docs/table_runs_four_rates
+posenc compare --tier table --rate RATES --out docs/table_runs_four_rates
+```
+"""
 
 
 @cache
@@ -98,7 +116,7 @@ def page() -> str:
             (escaped(name), f"{each.mean:.2f}", f"{each.low:.2f} to {each.high:.2f}") for name, each in ranked.items()
         )
         parts.append(table(["encoding", "mean rank", "95 % interval"], rows))
-    parts += [_numbers(ORDER, ENCODINGS=FIRST_BLOCK[0], TASKS=FIRST_BLOCK[1]), _planned(plan, results)]
+    parts += [_numbers(ORDER, ENCODINGS=FIRST_BLOCK[0], TASKS=FIRST_BLOCK[1]), _planned(plan, results), _second(plan)]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
@@ -135,15 +153,56 @@ def _task(setting: Setting) -> Iterator[str]:
     yield _wrapped(setting.conditions() + ".")
     yield f"![Scores by test length and training loss on {setting.common.task}](images/table_{setting.common.task}.svg)"
     yield table(list(headers), (tuple(map(escaped, row)) for row in rows))
+    yield _wrapped(_at_the_edge(setting))
     if nothing := learned_nothing(setting):
         told = "; ".join(f"{escaped(name)}, {reason}" for name, reason in nothing.items())
         yield _wrapped(f"Learned nothing: {told}.")
 
 
+def _at_the_edge(setting: Setting) -> str:
+    """How many encodings have an end of the grid as their best rate, which leaves open whether another is better."""
+    rates = setting.sweep.rates if setting.sweep else ()
+    best = [next(iter(runs.values())).experiment.rate for runs in setting.results.values()]
+    ends = {word: best.count(rate) for word, rate in (("highest", max(rates)), ("lowest", min(rates)))}
+    told = " and ".join(f"the {word} rate of the grid is the best for {many}" for word, many in ends.items() if many)
+    if not told:
+        return f"None of the {len(best)} encodings has its best rate at an end of the grid."
+    return f"Of {len(best)} encodings, {told}: a rate outside it may be better for them. A second plan, below, asks."
+
+
+def second_plan(plan: ComparisonPlan) -> ComparisonPlan:
+    """The same plan with a higher rate in its grid, as `posenc compare` makes it."""
+    assert plan.sweep is not None
+    sweep = replace(plan.sweep, rates=(*plan.sweep.rates, HIGHER_RATE))
+    return ComparisonPlan(tuple(replace(run, rate=sweep.rates[0]) for run in plan.experiments), plan.files, sweep)
+
+
+def _second(plan: ComparisonPlan) -> str:
+    """What the second plan is, and what it costs beyond the first."""
+    second, costs = second_plan(plan), _costs()
+    assert second.sweep is not None
+    pilots = [run for run in second.sweep.pilot_runs(second.experiments) if run.rate == HIGHER_RATE]
+    with TemporaryDirectory() as folder:
+        planned_runs.save(folder, second.experiments, second.sweep)
+        name = planned_runs.plan_digest(folder)
+    return _numbers(
+        SECOND,
+        HIGHER=f"{HIGHER_RATE:g}",
+        PILOTS=duration(_seconds(pilots, costs)),
+        JUDGED=duration(_seconds(second.experiments, costs)),
+        DIGEST=name,
+        RATES=" ".join(f"{rate:g}" for rate in second.sweep.rates),
+    )
+
+
+def _costs() -> dict[str, dict[str, float]]:
+    costs: dict[str, dict[str, float]] = json.loads((FOLDER / planned_runs.COSTS).read_text(encoding="utf-8"))
+    return costs
+
+
 def _planned(plan: ComparisonPlan, results: dict[str, Result]) -> str:
     """A row for each task: runs that stand and are planned, and the processor time that is left."""
-    costs: dict[str, dict[str, float]] = json.loads((FOLDER / planned_runs.COSTS).read_text(encoding="utf-8"))
-    rows, total = [], 0.0
+    costs, rows, total = _costs(), [], 0.0
     for task in dict.fromkeys(run.task for run in plan.experiments):
         own = [run for run in plan.experiments if run.task == task]
         pilots = plan.sweep.pilot_runs(own) if plan.sweep else ()
@@ -159,5 +218,5 @@ def _planned(plan: ComparisonPlan, results: dict[str, Result]) -> str:
     return table(["task", "pilots", "judged runs", "steps", "left, of one core"], rows)
 
 
-def _seconds(runs: tuple[Experiment, ...] | list[Experiment], costs: dict[str, dict[str, float]]) -> float:
+def _seconds(runs: Sequence[Experiment], costs: dict[str, dict[str, float]]) -> float:
     return sum(costs[run.task][run.encoding] for run in runs)

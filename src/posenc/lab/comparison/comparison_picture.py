@@ -21,7 +21,8 @@ LONGEST_NAME = 44
 def comparison_picture(settings: Sequence[Setting]) -> Figure:
     """Draw a row for each setting: scores to the left, mean training loss to the right.
 
-    There is a dot for each run; the means have 95 % Student-t intervals and a line through them.
+    There is a dot for each run; the means have 95 % Student-t intervals and a line through them. The legend stands
+    beside both, where it covers no run.
 
     Args:
         settings: Of a comparison.
@@ -29,17 +30,24 @@ def comparison_picture(settings: Sequence[Setting]) -> Figure:
     Returns:
         A figure of matplotlib.
     """
-    figure = Figure(figsize=(10, 3.6 * len(settings) + 0.4), layout="constrained")
+    figure = Figure(figsize=(12.4, 3.6 * len(settings) + 0.4), layout="constrained")
     for setting, (scores, curves) in zip(settings, figure.subplots(len(settings), 2, squeeze=False), strict=True):
         _draw_scores(scores, setting)
         _draw_curves(curves, setting)
-        scores.legend(fontsize="x-small", frameon=False, loc="best")
+        handles, names = scores.get_legend_handles_labels()
+        beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+        curves.legend(handles, names, fontsize="x-small", frameon=False, handlelength=3, **beside)
     return figure
 
 
 def run_style(index: int) -> dict[str, Any]:
     """Colour and mark of a candidate."""
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKS[index // len(COLOURS) % len(MARKS)]}
+
+
+def _line_style(index: int) -> str:
+    """Dashes where a colour comes again, for curves without marks."""
+    return "-" if index < len(COLOURS) else "--"
 
 
 def _draw_scores(axes: Axes, setting: Setting) -> None:
@@ -52,16 +60,15 @@ def _draw_scores(axes: Axes, setting: Setting) -> None:
         intervals = [setting.interval(name, Measure(setting.metric, length)) for length in lengths]
         means, half = [each.mean for each in intervals], [each.high - each.mean for each in intervals]
         label = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-        axes.errorbar(
-            lengths, means, half, linewidth=1.6, elinewidth=1.0, capsize=3, markersize=5, label=label, **style
-        )
+        style |= {"linestyle": _line_style(index), "linewidth": 1.6, "elinewidth": 1.0}
+        axes.errorbar(lengths, means, half, capsize=3, markersize=5, label=label, **style)
     axes.axvline(setting.common.length, color="0.6", linewidth=0.8, linestyle=":")
     axes.set_xscale("log", base=2)
     axes.set_xticks(lengths, [str(length) for length in lengths])
     axes.minorticks_off()
     one = setting.common
-    title = f"{one.task} ({one.model}, {one.steps} steps, {len(setting.seeds)} seeds; bars: 95 % intervals; dotted: "
-    title += "trained length)"
+    title = f"{one.task}: {one.model}, {one.steps} steps, {len(setting.seeds)} seeds\n"
+    title += "bars: 95 % intervals; dotted: trained length"
     axes.set(xlabel="test length", ylabel=WORDS[setting.metric][0], title=title)
     axes.title.set_fontsize(9)
     if WORDS[setting.metric][1] and setting.metric != "bleu":
@@ -76,7 +83,7 @@ def _draw_curves(axes: Axes, setting: Setting) -> None:
         losses = np.array([[point.loss for point in curve[:count]] for curve in curves])
         steps = [point.step for point in curves[0][:count]]
         colour = run_style(index)["color"]
-        axes.plot(steps, losses.mean(0), color=colour, linewidth=1.4)
+        axes.plot(steps, losses.mean(0), color=colour, linewidth=1.4, linestyle=_line_style(index))
         axes.fill_between(steps, losses.min(0), losses.max(0), color=colour, alpha=0.15, linewidth=0)
     axes.set(xlabel="step", ylabel="training loss (nats)", title="band: lowest to highest run")
     axes.title.set_fontsize(9)
