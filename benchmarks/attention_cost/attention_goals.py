@@ -5,7 +5,7 @@ from __future__ import annotations
 from attention_cost.attention import AUTO, CAUSAL, LENGTHS, RECORDS, title
 from attention_cost.attention_decoding import KEYS, PLAIN, ROWS, SHARED, STEP
 from attention_cost.attention_memory import MEMORY
-from attention_cost.attention_one_row import CALL, IN_LAYER, PLAIN_LAYER, layer_title
+from attention_cost.attention_one_row import BY_CALL, CALL, IN_LAYER, PLAIN_LAYER, layer_title
 from attention_cost.attention_one_row import KEYS as ROW_KEYS
 from attention_cost.attention_one_row import PLAIN as ROW_PLAIN
 from attention_cost.attention_one_row import STEP as LAYER_STEP
@@ -43,6 +43,10 @@ def _row_goal(name: str, keys: int) -> float:
     """At few keys a call costs what is called; at many, what is computed."""
     if keys < 64:
         return 8.0
+    return _step_goal(name)
+
+
+def _step_goal(name: str) -> float:
     return 2.5 if RECORDS[name].door == "scores" else 1.2
 
 
@@ -80,11 +84,11 @@ ATTENTION = (
         Goal(f"attention, one query, {name}, {keys} keys, {str(dtype).removeprefix('torch.')}", "attention_one_row",
             row_title(name, keys, dtype), CALL, ROW_PLAIN, _row_goal(name, keys), "")
         for keys, dtype in ((16, float32), (4096, float32), (4096, bfloat16))
-        for name in RECORDS
+        for name in BY_CALL
     ),
     *(
         Goal(f"Attention.step, {name}, {keys} keys", "attention_one_row", layer_title(name, keys), LAYER_STEP,
-            PLAIN_LAYER, 1.2, "")
+            PLAIN_LAYER, _step_goal(name), "")
         for keys in ROW_KEYS
         for name in IN_LAYER
     ),
@@ -148,8 +152,6 @@ ATTENTION_REASONS = {
     "skewed are matrices of a tile each",
     f"attention, a query of {ROWS} rows": "the row of the bias is made in each call, for as many keys as are read; "
     "shared_bias makes it once for all layers",
-    "attention, one query, PaTH": "the reflections of all keys are made from the layer's inputs in each call, and "
-    "undone one block after the other",
     "attention, one query, forgetting gate": "the gates of all keys are made from the layer's inputs, which "
     "are as many numbers as the keys, in each call",
     "attention, one query": "at 16 keys a call is its checks in Python, many times as long as the fused kernel; at "

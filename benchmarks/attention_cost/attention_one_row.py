@@ -1,13 +1,15 @@
 """One query of one sequence, as decoding asks: `posenc.torch.attention` and `Attention.step`, against attention without
 an encoding.
 
-Positions are new at each call, and no call sees those of the last 63 again. Keys are rotated when they enter the cache.
+Positions are new at each call, and no call sees those of the last 63 again. Keys are rotated when they enter the cache;
+those of PaTH are kept as the last token sees them, which `Attention.step` alone does.
 Outputs are compared with the readable reference, computed by NumPy in float64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
@@ -26,7 +28,8 @@ KEYS = (16, 4096)
 STEPS, FIRST = 64, 1000
 PLAIN, CALL = "attention without an encoding", "posenc.torch.attention"
 PLAIN_LAYER, STEP = "projections, cache and attention without an encoding", "posenc, Attention.step"
-IN_LAYER = ("RoPE", "ALiBi", "T5")
+IN_LAYER = ("RoPE", "ALiBi", "T5", "PaTH")
+BY_CALL = [name for name in RECORDS if name != "PaTH"]
 ROUNDS = 15
 
 
@@ -41,7 +44,7 @@ def layer_title(name: str, keys: int) -> str:
 def run() -> list[dict[str, Any]]:
     with torch.no_grad():
         calls = [(torch.float32, keys) for keys in KEYS] + [(torch.bfloat16, KEYS[1])]
-        found = [case(name, keys, dtype) for dtype, keys in calls for name in RECORDS]
+        found = [case(name, keys, dtype) for dtype, keys in calls for name in BY_CALL]
         return [*found, *(layer(name, keys) for keys in KEYS for name in IN_LAYER)]
 
 
@@ -95,16 +98,34 @@ def layer(name: str, keys: int) -> dict[str, Any]:
     """A step of a layer with its cache, which holds one key less, against the same projections and no positions."""
     generator = torch.Generator().manual_seed(0)
     ours = Attention(HEADS * DIM, HEADS, encodings=[module(RECORDS[name], seed=1)], causal=True)
-    x = torch.randn(1, 1, HEADS * DIM, generator=generator)
+    before, x = torch.randn(1, keys, HEADS * DIM, generator=generator).split([keys - 1, 1], 1)
     k, v = torch.randn(2, 1, keys - 1, HEADS, DIM, generator=generator)
-    caches = [AttentionCache(k, v, at["key_positions"][:-1], None) for at in places(keys)]
+    cache = ours.step(before)[1] if ours.caches_reflected else AttentionCache(k, v, torch.arange(keys - 1), None)
+    caches = [_moved(cache, at["key_positions"][:-1]) for at in places(keys)]
     steps = cycle(caches)
     variants = {
         PLAIN_LAYER: floor(_plain_step(ours, x, k, v)),
         STEP: lambda: Variant(lambda: ours.step(x, next(steps))[0], lambda: ours.step(x, caches[0])[0]),
     }
-    expected = _exact_step(ours, x, caches[0])
+    expected = (
+        _exact_whole(ours, torch.cat([before, x], 1)) if ours.caches_reflected else _exact_step(ours, x, caches[0])
+    )
     return compared(layer_title(name, keys), PLAIN_LAYER, variants, expected, BOUNDS[torch.float32], rounds=ROUNDS)
+
+
+def _moved(cache: AttentionCache, key_positions: Any) -> AttentionCache:
+    """The same cache at other positions, which only their order tells from the former where keys are reflected."""
+    seen_from = None if cache.seen_from is None else key_positions[-1:]
+    return replace(cache, key_positions=key_positions, seen_from=seen_from)
+
+
+def _exact_whole(ours: Attention, x: Any) -> Any:
+    """The output of the last token in float64, from all tokens."""
+    shape, at = (1, x.shape[1], HEADS, DIM), torch.arange(x.shape[1])
+    q, k, v = ((x.double() @ each.weight.double().T).view(shape) for each in (ours.query, ours.key, ours.value))
+    here = {"query_positions": at[-1:], "key_positions": at}
+    output = _exact(ours.encodings[0], *(each.transpose(1, 2) for each in (q[:, -1:], k, v)), x, here)
+    return output.transpose(1, 2).reshape(1, 1, -1) @ ours.out.weight.double().T
 
 
 def _plain_step(ours: Attention, x: Any, k: Any, v: Any) -> Callable[[], Any]:

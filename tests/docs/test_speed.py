@@ -36,7 +36,7 @@ def test_what_attention_is_given_is_right(bench: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(windows, "QUERIES", 9)
     cases = [attention.case(name, 40, torch.float32) for name in attention.RECORDS]
     with torch.no_grad():
-        cases += [one.case(name, 16, dtype) for dtype in (torch.float32, torch.bfloat16) for name in one.RECORDS]
+        cases += [one.case(name, 16, dtype) for dtype in (torch.float32, torch.bfloat16) for name in one.BY_CALL]
         cases += [one.layer(name, 16) for name in one.IN_LAYER]
         cases += [*map(windows.window, windows.WINDOWS), *map(windows.new_queries, windows.NEW)]
     assert not [case["left out"] for case in cases if case["left out"]]

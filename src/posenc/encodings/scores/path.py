@@ -92,7 +92,9 @@ class PaTH(Gathers):
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
         # What the reflections of a block take from a vector is u = A⁻¹ β w·vector, A = I + β (w·w) below the diagonal:
         # the reflection at s acts on what those before it have left. Of a key, nothing is taken up to its own place.
-        w, beta = self._directions(x, keys, learned), self._strengths(x, learned)
+        made = self._directions(x, keys, learned), self._strengths(x, learned)
+        # x may begin with inputs of keys before, which the filter reads.
+        w, beta = (each[..., each.shape[-2] - k.shape[-2] :, :] for each in made)
         solved = joined(self._solved(k, w, beta, keys), -2, k.shape[-2], keys.key.lib)
         return k, w, solved[..., : -self.dim], solved[..., -self.dim :]
 

@@ -192,7 +192,7 @@ def checked_call(given: AttentionArguments) -> AttentionCall:
         shared=shared,
         causal=causal,
         window=window,
-        mask=_mask(given.mask, q, k),
+        mask=tensor_mask(given.mask, q, k),
         documents=documents_of_tokens(given.documents, q, k),
         hidden=checked_hidden(given.hidden, encodings, q, k, torch.Tensor, "a tensor"),
         scale=checked_scale(given.scale, q),
@@ -231,7 +231,8 @@ def held_encodings(encodings: Any) -> tuple[tuple[HeldEncoding, ...], tuple[Shar
     return tuple(held), tuple(shared)
 
 
-def _mask(mask: Any, q: Any, k: Any) -> Any:
+def tensor_mask(mask: Any, q: Any, k: Any) -> Any:
+    """A mask, checked against queries and the keys or values that it hides; None where none is given."""
     if mask is None:
         return None
     validation.instance("mask", mask, torch.Tensor, "a tensor of truth values, True where a query may see a key")

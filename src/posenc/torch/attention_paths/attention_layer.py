@@ -25,7 +25,8 @@ from posenc.core.checked_attention import (
 from posenc.core.checked_positions import checked
 from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.core.rotation import Layout
-from posenc.torch.attention_paths.arguments import AttentionArguments, held_encodings
+from posenc.torch.attention_paths import reflected_cache
+from posenc.torch.attention_paths.arguments import AttentionArguments, checked_call, held_encodings
 from posenc.torch.attention_paths.attend import IMPLS, Impl, attended
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
@@ -38,19 +39,23 @@ class AttentionCache:
     """Keys and values that a layer keeps of earlier tokens.
 
     Keys and values are kept as `rotate_keys` gives them, so that no step rotates them again, or as they are before any
-    rotation where the layer says `caches_rotated=False`.
+    rotation where the layer says `caches_rotated=False`. Where it says `caches_reflected=True`, keys are kept as the
+    last token sees them, for each head of queries, in float32 at least.
 
     Attributes:
         k: Keys, (batch, m, key heads, width).
         v: Values, (batch, m, key heads, width).
         key_positions: (m,) or (batch, m).
-        hidden: Inputs of the layer, (batch, m, model_dim), where an encoding reads them, else None.
+        hidden: Inputs of the layer, (batch, m, model_dim), where an encoding reads them, else None; of the last few
+            tokens alone where keys are reflected.
+        seen_from: Position of the token that sees the keys so, (1,) or (batch, 1), where they are reflected, else None.
     """
 
     k: Tensor
     v: Tensor
     key_positions: Array
     hidden: Array | None
+    seen_from: Array | None = None
 
     def extended(self, new: AttentionCache, axes: int) -> AttentionCache:
         """Append new tokens behind the old ones.
@@ -153,6 +158,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         records = [each.encoding for each in self.encodings]
         self.axes = number_of_axes(records)
         self.caches_rotated = not any(map(_needs_plain_keys, records))
+        keeps_reflected = reflected_cache.keeps_reflected(records, self.causal, self.window, self.scale)
+        self.caches_reflected = self.impl == "auto" and keeps_reflected
         self.reads = next(
             (encoding.reads for encoding in records if isinstance(encoding, AttentionScore) and encoding.reads), None
         )
@@ -198,6 +205,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
             validation.instance("cache", cache, AttentionCache, "the cache that an earlier step returned")
         positions = self._positions(_checked_input(x, self.model_dim), positions, cache)
         new = self._projected(x, positions)
+        if self.caches_reflected:
+            return self._reflected_step(x, new, cache, mask)
         if self.caches_rotated:
             k, v = rotate_keys(new.k, new.v, key_positions=positions, encodings=list(self.encodings), layout="bthd")
             new = replace(new, k=k, v=v)
@@ -216,6 +225,22 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
             self.key(x).reshape(shape), self.value(x).reshape(shape), positions, x if self.reads else None
         )
 
+    def _reflected_step(
+        self, x: Tensor, new: AttentionCache, cache: AttentionCache | None, mask: Any
+    ) -> tuple[Tensor, AttentionCache]:
+        """`step` where the cache holds keys as its last token sees them."""
+        call = checked_call(self._arguments(x, new.key_positions, new, None, None, keys_rotated=False))
+        old = AttentionCache(new.k, new.v[:, :0], new.key_positions[..., :0], x[:, :0]) if cache is None else cache
+        at = _joined(old.key_positions, new.key_positions, x.shape[0], 1)
+        guard = reflected_cache.guard_of_cache(old.key_positions, at, old.seen_from)
+        far = None if cache is None else cache.k.transpose(1, 2)
+        v, hidden = torch.cat([old.v, new.v], 1), torch.cat([old.hidden, x], 1)
+        output, k = reflected_cache.attend_behind(call, far, v.transpose(1, 2), hidden, mask)
+        output = output if guard is None else output + guard.to(output.dtype)
+        read = self.encodings[0].encoding.taps - 1
+        kept = AttentionCache(k.transpose(1, 2), v, at, hidden[:, max(0, hidden.shape[1] - read) :], at[..., -1:])
+        return self.out(output.transpose(1, 2).reshape(*x.shape[:2], self.heads * self.head_dim)), kept
+
     def _attended(
         self,
         x: Tensor,
@@ -226,9 +251,23 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         *,
         keys_rotated: bool,
     ) -> Tensor:
+        given = self._arguments(x, positions, keys, mask, documents, keys_rotated=keys_rotated)
+        output = attended(given, self.impl)
+        return self.out(output.reshape(*x.shape[:2], self.heads * self.head_dim))
+
+    def _arguments(
+        self,
+        x: Tensor,
+        positions: Array,
+        keys: AttentionCache,
+        mask: Any,
+        documents: Documents,
+        *,
+        keys_rotated: bool,
+    ) -> AttentionArguments:
         q = self.query(x).reshape(*x.shape[:2], self.heads, self.head_dim)
         hidden = {"query": [x], "key": [keys.hidden], "both": [x, keys.hidden], None: []}[self.reads]
-        given = AttentionArguments(
+        return AttentionArguments(
             q,
             keys.k,
             keys.v,
@@ -245,8 +284,6 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
             dropout=self.dropout if self.training else 0.0,
             keys_rotated=keys_rotated,
         )
-        output = attended(given, self.impl)
-        return self.out(output.reshape(*x.shape[:2], self.heads * self.head_dim))
 
     def _positions(self, x: Tensor, positions: Array | None, cache: AttentionCache | None) -> Tensor:
         if positions is not None:

@@ -268,9 +268,14 @@ def _weighed(
 def _softmax(logits: Any, call: AttentionCall) -> Any:
     """The weights of logits that nobody else needs; zeros for a query that sees nothing."""
     if call.recorded or call.mask is not None or call.documents is not None or call.queries > call.keys:
-        blind = torch.isneginf(logits).all(-1, keepdim=True)
-        return logits.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
+        return softmax_of_hidden(logits)
     return softmax_(logits)  # each query sees its own key at least
+
+
+def softmax_of_hidden(logits: Any) -> Any:
+    """The weights of logits that are -inf where a key is hidden; zeros for a query that sees nothing."""
+    blind = torch.isneginf(logits).all(-1, keepdim=True)
+    return logits.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
 
 
 def softmax_(logits: Any) -> Any:
