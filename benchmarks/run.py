@@ -1,4 +1,7 @@
-"""Every benchmark: `make bench`, or `python benchmarks/run.py rotate decode` for some of them.
+"""Every benchmark: `make bench`, or `python benchmarks/run.py rotate decode` for some of them, or a folder's.
+
+In sittings: `python benchmarks/run.py --since 2026-11-28 --minutes 25`, again and again, begins with those that have no
+figures of that day or later, the shortest first, and no more after 25 minutes; it says what is left.
 
 Ratios of CPU time on one thread, rounds interleaved in one process a benchmark, against a floor and against peers;
 nothing is timed before it has been shown to be right. Results go to a folder of benchmarks/results for each kind of
@@ -14,6 +17,8 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -61,25 +66,56 @@ BENCHMARKS: dict[str, Allocator] = {
     "lab_memory": "default",
 }
 FOLDER = Path(__file__).parent
+#: Folders of benchmarks, which may be named in place of them.
+PARTS = sorted(path.name for path in FOLDER.glob("*_cost"))
 LONGEST = 1800  # seconds of one benchmark, before it is given up
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], help="which to run; all by default")
+    parser.add_argument(
+        "names", nargs="*", choices=[[], *BENCHMARKS, *PARTS], help="which to run, by name or by folder; all by default"
+    )
     parser.add_argument("--here", action="store_true", help="in this process, as each is run by itself")
+    parser.add_argument("--since", type=date.fromisoformat, help="only those without figures of this day or later")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin none after so many minutes")
     parser.add_argument(
         "--judge", action="store_true", help="run none; set the goals against the figures that there are"
     )
     arguments = parser.parse_args()
-    names = [] if arguments.judge else arguments.names or list(BENCHMARKS)
+    names = [] if arguments.judge else chosen(arguments.names or list(BENCHMARKS), arguments.since)
     (RESULTS / kind()).mkdir(parents=True, exist_ok=True)
-    failed = [name for name in names if not (inside(name) if arguments.here else apart(name))]
+    failed, end = [], time.monotonic() + 60 * arguments.minutes
+    while names and time.monotonic() < end:
+        name = names.pop(0)
+        if not (inside(name) if arguments.here else apart(name)):
+            failed.append(name)
     if not arguments.here:
         summed_up()
-    if failed:
-        print(f"\nfailed: {', '.join(failed)}")
+    for what, those in (("failed", failed), ("left for another sitting", names)):
+        if those:
+            print(f"\n{what}: {', '.join(those)}")
     return len(failed)
+
+
+def chosen(names: Iterable[str], since: date | None) -> list[str]:
+    """The benchmarks of these names and folders; with a day, those without figures since then, the shortest first."""
+    found = [one for name in names for one in (of_part(name) if name in PARTS else [name])]
+    if since is None:
+        return found
+    last = results(kind())
+    old = [name for name in found if "failed" in last.get(name, {}) or day(last.get(name, {})) < since.isoformat()]
+    return sorted(old, key=lambda name: last.get(name, {}).get("seconds", LONGEST))
+
+
+def of_part(part: str) -> list[str]:
+    """The benchmarks of a folder, in their order."""
+    return [name for name in BENCHMARKS if (FOLDER / part / f"{name}.py").exists()]
+
+
+def day(result: dict[str, Any]) -> str:
+    """The day on which figures were taken, "" where they do not say it."""
+    return str(result.get("date", ""))
 
 
 def apart(name: str) -> bool:
@@ -112,6 +148,7 @@ def inside(name: str) -> bool:
     result = {
         "benchmark": name,
         "machine": machine(),
+        "date": date.today().isoformat(),
         "allocator": allocator,
         "load": {"before": before, "after": busy()},
         "seconds": round(time.monotonic() - start),

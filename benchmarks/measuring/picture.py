@@ -39,6 +39,18 @@ ENCODINGS = (
         f", 4096 keys, a query of 8 rows, {HEADS}, float32",
         INSIDE,
     ),
+    (
+        "one query of one sequence against 4096 keys, float32",
+        "attention_one_row",
+        f", one query, 4096 keys, {HEADS}, float32",
+        INSIDE,
+    ),
+    (
+        "4096 tokens in a window of 300, float32",
+        "attention_windows",
+        f", 4096 tokens, window of 300, {HEADS}, float32",
+        INSIDE,
+    ),
 )
 TITLES = {
     "speed.svg": "CPU time over a copy of the same numbers, one thread; shorter is better",

@@ -55,7 +55,17 @@ CASES = (
         )
         for name in ("RoPE", "ALiBi", "FIRE")
     ),
-)
+    *(
+        Case(f"One token of one sequence against 4,096 keys with {name}", "attention", "attention_one_row",
+             f"{name}, one query, 4096 keys, 8 heads of 64, {{dtype}}", _INSIDE)
+        for name in ("RoPE", "ALiBi", "Shaw", "CoPE")
+    ),
+    *(
+        Case(f"Attention of 4,096 tokens with {name}, a window of 300", _CAUSAL, "attention_windows",
+             f"{name}, 4096 tokens, window of 300, 8 heads of 64, {{dtype}}", _INSIDE)
+        for name in ("RoPE", "ALiBi", "Shaw")
+    ),
+)  # fmt: skip
 
 
 def pictures() -> dict[str, str]:
@@ -89,19 +99,23 @@ def page() -> str:
         "## How it is measured\n\nFigures are ratios of CPU time, medians of interleaved rounds in one process; what "
         f"is wrong is not timed. The pages of {pages} say more. Every figure comes from the committed JSON in "
         "`benchmarks/results`, which has a folder for each kind of processor. Run all benchmarks again with `make "
-        "bench`, or some of them with `python benchmarks/run.py rotate decode`.",
+        "bench`, which takes hours; some of them with `python benchmarks/run.py rotate decode`, or a folder's with "
+        '`python benchmarks/run.py attention_cost`. In sittings, `make bench BENCH="--since 2026-11-28 --minutes '
+        '25"` runs those without figures of that day or later, the shortest first, until the time is up, and says '
+        "what is left.",
         f"## On a GPU\n\n{_gpu()}",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _costs(results: dict[str, dict[str, Any]]) -> str:
-    """A row for each case, and ours and a peer's figures for each kind of processor."""
+    """A row for each case that was measured, with ours and a peer's figures for each kind of processor."""
     heads = ["case", "floor", *(f"{who}, {name}" for name in KINDS.values() for who in ("posenc", "other"))]
     rows = []
     for case in CASES:
         found = [_figures(of, case, variant) for of in results.values() for variant in (case.ours, case.other)]
-        rows.append([case.what, case.floor, *found])
+        if any(found):
+            rows.append([case.what, case.floor, *found])
     return table(heads, rows)
 
 

@@ -17,9 +17,12 @@ PARTS = {
     "attention": "Attention with an encoding",
     "attention_training": "Attention with an encoding, forward and backward",
     "attention_decoding": "Attention with an encoding, a query against a cache",
+    "attention_one_row": "Attention with an encoding, one query of one sequence against a cache",
+    "attention_windows": "Attention with an encoding, in windows and with new queries",
     "attention_shared": "A bias made once a step for all layers",
     "attention_memory": "Attention with an encoding, memory",
     "attention_models": "Whole models whose positions act inside attention",
+    "attention_model_lengths": "The same models at other lengths",
     "attention_peers": "Attention with an encoding, compared with other libraries",
     "rotate": "Prefill: queries of 32 heads and keys of 8 heads of 128, 4096 tokens",
     "head_sizes": "Prefill: other shapes",
@@ -31,6 +34,7 @@ PARTS = {
     "cache": "Rotated and written into a cache of keys and values",
     "embedding": "Embedding × scale + positions",
     "modules": "Modules, which make their rotation or table in each call",
+    "lookup": "A learned table looked up and added",
     "add": "A sinusoidal table added",
     "table": "Making tables",
     "bias": "Relative biases in attention",
@@ -113,7 +117,8 @@ def _where(results: dict[str, Any]) -> str:
     seconds = sum(result.get("seconds", 0) for result in results.values())
     return (
         f"{lines}\n\nIn parentheses: the number of processes that wanted a core before and after the benchmark (on an "
-        "idle machine at most 1, the benchmark itself), and the allocator. All benchmarks together took "
+        "idle machine at most 1, the benchmark itself), the allocator, and the day for figures taken since 28 November "
+        "2026. All benchmarks together took "
         f"{seconds / 60:.0f} minutes."
     )
 
@@ -131,7 +136,8 @@ def _load(result: dict[str, Any]) -> str:
     if "load" not in result:
         return "(failed)"
     before, after = (result["load"][when]["processes"] for when in ("before", "after"))
-    return f"({before:g}, {after:g}; {result['allocator']})"
+    day = f"; {result['date']}" if "date" in result else ""
+    return f"({before:g}, {after:g}; {result['allocator']}{day})"
 
 
 def _goals(results: dict[str, Any]) -> str:
