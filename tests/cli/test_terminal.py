@@ -35,6 +35,9 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;[^\x1b]*\x1b\\")
 #: What shows that such a code, or markup of rich, reached the reader as text.
 RESIDUE = re.compile(r"\\x1b|\\033|\\u001b|\x1b|\[[0-9;]+m|\[/?(?:bold|dim|italic|red|green|blue|cyan|not )[^\]]*\]")
 
+#: What shows that an answer is on its way.
+SPINNER = re.compile(r"[⠀-⣿]")
+
 #: A command for each verb that answers at once, and the exit code.
 QUICK = [
     (0, "list", "RoPE"),
@@ -61,6 +64,10 @@ QUICK = [
     (0, "list", "--help"),
     (2, "list", "--dor", "biases"),
     (2, "lst"),
+    (0, "list", "--models"),
+    (0, "explain", "llama-3"),
+    (0, "explain", "RoPE(dim=4)", "--key", "7", "--query-vector", *"1234", "--key-vector", *"5678"),
+    (0, "check", "--questions"),
 ]
 TINY = ["--steps", "6", "--batch", "4", "--width", "16", "--heads", "2", "--layers", "1", "--length", "8"]
 TINY += ["--test-lengths", "8", "16", "--workers", "1"]
@@ -108,15 +115,21 @@ def results(folder: Path) -> None:
             store.add(Result(planned, (Progress(10, 2.0 + seed), Progress(20, 1.0)), scores))
 
 
-def check_terminal(commands: list[tuple[int | str, ...]], folder: Path) -> list[str]:
-    """Each output, whose code is the one given, and in which nothing is left for the terminal but text."""
-    shown = in_terminal(commands, folder)
+#: Lines that no width breaks: commands and options to copy.
+TO_COPY = re.compile(r" +(?:posenc|transformers:|vLLM:|llama\.cpp:) |usage:")
+
+
+def check_terminal(commands: list[tuple[int | str, ...]], folder: Path, columns: int = 80) -> list[str]:
+    """Each output, whose code is the one given, and in which nothing is left for the terminal but text that fits it."""
+    shown = in_terminal(commands, folder, columns)
     outputs = re.split(r"<<(\d+)>>", shown)
     ended = [(int(code), out) for out, code in zip(outputs[::2], outputs[1::2], strict=False)]
     wrong = [(command, code, out) for command, (code, out) in zip(commands, ended, strict=True) if code != command[0]]
     assert not wrong
     for (_, out), command in zip(ended, commands, strict=True):
         assert not RESIDUE.search(ESCAPES.sub("", out)), (command, out)
+        lines = [line.rstrip() for line in re.split(r"[\r\n]+", ESCAPES.sub("", out)) if not TO_COPY.match(line)]
+        assert not [line for line in lines if len(line) > columns and " " in line.strip()], command
     return [out for _, out in ended]
 
 
@@ -128,15 +141,34 @@ def test_every_verb_has_a_command() -> None:
     assert {command[1] for command in (*QUICK, *TRAINING)} >= set(VERBS) - LOADING
 
 
+def prepare(folder: Path) -> None:
+    """Write what the commands read."""
+    folder.mkdir(exist_ok=True)
+    checkpoints.for_examples(folder)
+    results(folder / "comparison")
+    (folder / "mine.py").write_text("def mine(length, dim):\n    return [[0.0] * dim] * length\n")
+
+
 def test_verbs_in_a_terminal(tmp_path: Path) -> None:
-    checkpoints.for_examples(tmp_path)
-    results(tmp_path / "comparison")
-    (tmp_path / "mine.py").write_text("def mine(length, dim):\n    return [[0.0] * dim] * length\n")
+    prepare(tmp_path)
     outputs = check_terminal(QUICK, tmp_path)
     assert outputs[0].lstrip().startswith("\x1b[1mRoPE\x1b[0m")  # it is a terminal, and headings are bold
     assert re.match(r"\s*\x1b\[1mname +door +claims +paper *\x1b\[0m", outputs[1])
     wrong = outputs[[command[1:] for command in QUICK].index(("list", "--dor", "biases"))]
     assert "Unrecognized options: --dor, biases. Did you mean --door?" in wrong
+
+
+@pytest.mark.nightly
+def test_no_verb_breaks_a_word(tmp_path: Path) -> None:
+    """Every word of 80 columns is one of 1,000, where nothing needs breaking."""
+    words = []
+    for columns in (80, 1000):
+        folder = tmp_path / str(columns)
+        prepare(folder)
+        outputs = check_terminal([command for command in QUICK if command[-1] != "--help"], folder, columns)
+        words.append([set(ESCAPES.sub("", out).split()) for out in outputs])
+    for command, narrow, wide in zip(QUICK, *words, strict=False):
+        assert {word for word in narrow - wide if not SPINNER.match(word)} == set(), command
 
 
 @pytest.mark.parametrize("columns", [80, 200])

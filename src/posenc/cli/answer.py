@@ -5,25 +5,26 @@ from __future__ import annotations
 import abc
 import dataclasses
 import json
+import os
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from posenc.cli.terminal import NARROWEST, fitted
 from posenc.core.text_lines import escaped
 from posenc.inspect.plain import as_plain
 
 #: The width of tables in a file or a pipe, where there is no terminal to ask.
 PLAIN_WIDTH = 120
-#: No table is drawn narrower.
-NARROWEST = 20
-#: Characters of a word in a column of text that stay together.
-LONGEST_WORD = 16
 
 
 class Heading(str):
     """A line that begins a part; bold on a terminal."""
+
+
+class Verbatim(str):
+    """A line of code to copy, which is never wrapped."""
 
 
 def headed(lines: Sequence[str]) -> list[str]:
@@ -43,7 +44,8 @@ def heading(text: str) -> None:
 
     body, console = text.lstrip("\n"), _console()
     with console.capture() as drawn:  # rich would end the process, with code 1, where the reader of a pipe has gone
-        console.print(Text(escaped(body), style="bold"))
+        style = "" if os.environ.get("NO_COLOR") else "bold"
+        console.print(Text(fitted(escaped(body), sys.stdout), style), soft_wrap=True)
     print("\n" * (len(text) - len(body)), drawn.get(), sep="", end="")
 
 
@@ -52,41 +54,51 @@ def columns(
 ) -> list[str]:
     """Lines of a table, wrapped to the width of the terminal; `numbers` names the columns aligned to the right.
 
-    Numbers are never wrapped. Those that leave the first column no room follow in a table of their own below. With
-    `whole_names`, the first column is not wrapped where no terminal shows the table, so that programs find its words.
+    Words and numbers are never broken. Columns for which there is no room follow in a table of their own below. With
+    `whole_names`, a row is a line where no terminal shows the table, so that programs find its words.
     """
     from rich.table import Table
     from rich.text import Text
 
-    whole = whole_names and not sys.stdout.isatty()
-    fitting = len(headers) if whole else _fitting(headers, rows, numbers)
+    console = _console()
+    shapes = [_shape(column, index in numbers) for index, column in enumerate(zip(headers, *rows, strict=True))]
+    if whole_names and not sys.stdout.isatty():
+        console.width = _room(most for _, most in shapes)
+    least = [width for width, _ in shapes]
+    fitting = next((most for most in range(len(headers), 2, -1) if _room(least[:most]) <= console.width), 2)
     if fitting < len(headers):
         first, rest = range(fitting), (0, *range(fitting, len(headers)))
         return [line for part in (first, rest) for line in columns(*_part(headers, rows, numbers, part))]
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for index, header in enumerate(headers):
-        is_number = index in numbers
-        unbroken = is_number or (whole and index == 0)
-        grid.add_column(Text(header), justify="right" if is_number else "left", overflow="fold", no_wrap=unbroken)
+    for index, (header, width) in enumerate(zip(headers, _widths(shapes, console.width), strict=True)):
+        grid.add_column(Text(header), justify="right" if index in numbers else "left", overflow="fold", width=width)
     for row in rows:
         grid.add_row(*(Text(escaped(cell)) for cell in row))
-    console = _console()
-    if whole:
-        console.width = max(console.width, sum(2 + max(map(len, cells)) for cells in zip(headers, *rows, strict=True)))
+    console.width = max(console.width, _room(least))
     return [_line(segments) for segments in console.render_lines(grid, pad=False)]
 
 
-def _fitting(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> int:
-    """How many columns fit beside one another, at least two: numbers as they are, other cells by their longest word."""
-    room, width = 0, int(_console().width)
-    for index in range(len(headers)):
-        cells = [headers[index], *(row[index] for row in rows)]
-        parts = cells if index in numbers else [word for cell in cells for word in cell.split()]
-        longest = max(map(len, parts), default=0)
-        room += 2 + (longest if index in numbers else min(longest, LONGEST_WORD))
-        if room - 2 > width and index in numbers and index > 1:
-            return index
-    return len(headers)
+def _shape(column: Sequence[str], number: bool) -> tuple[int, int]:
+    """Least width of a column, which breaks no word and no number, and its greatest."""
+    from rich.cells import cell_len
+
+    header, *cells = map(escaped, column)
+    words = cells if number else " ".join(cells).split()
+    return max(map(cell_len, [*header.split(), *words]), default=0), max(map(cell_len, [header, *cells]))
+
+
+def _widths(shapes: Sequence[tuple[int, int]], room: int) -> list[int]:
+    """Widths of columns that fit beside one another: the widest give way first, down to what each needs."""
+    for widest in range(max(most for _, most in shapes), 0, -1):
+        widths = [max(least, min(most, widest)) for least, most in shapes]
+        if _room(widths) <= room:
+            return widths
+    return [least for least, _ in shapes]
+
+
+def _room(widths: Iterable[int]) -> int:
+    """Width of columns with two blanks between them."""
+    return sum(width + 2 for width in widths) - 2
 
 
 def _part(
@@ -101,11 +113,6 @@ def _line(segments: Sequence[Any]) -> str:
     """Line of a table as plain text, whose style `heading` writes: `Answer` spells out control characters."""
     text = "".join(segment.text for segment in segments).rstrip()
     return Heading(text) if any(segment.style and segment.style.bold for segment in segments) else text
-
-
-def wrap_text(text: str) -> list[str]:
-    """Sentence over as many lines as the width of the terminal asks for."""
-    return textwrap.wrap(text, int(_console().width)) or [""]
 
 
 def _console() -> Any:
@@ -134,7 +141,10 @@ class Answer(NamedTuple):
             print(json_text(self.facts()))
             return
         for line in list(self.lines()):  # an error in one of them leaves nothing half printed
-            heading(line) if isinstance(line, Heading) else print(escaped(line))
+            if isinstance(line, Heading):
+                heading(line)
+            else:
+                print(escaped(line) if isinstance(line, Verbatim) else fitted(escaped(line), sys.stdout))
 
 
 class PrintsItself(Protocol):

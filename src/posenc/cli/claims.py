@@ -11,7 +11,7 @@ from typing import Annotated
 import tyro
 
 from posenc.cli import run_engine
-from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
+from posenc.cli.answer import Answer, Heading, attributes
 from posenc.cli.progress_bar import run_with_progress
 from posenc.cli.terminal import say
 from posenc.lab.claims import claim_catalog, findings
@@ -135,13 +135,15 @@ def _lines(chosen: Mapping[str, Claim], known: Mapping[str, ClaimFinding], *, de
             yield from _details(name, claim, known.get(name))
         return
     rows = [(_verdict(known.get(name)), name, _statement(each, known.get(name))) for name, each in chosen.items()]
-    yield from columns(("verdict", "name", "statement"), rows)
+    width = 2 + max(len(word) for word, _, _ in rows)
+    yield Heading(f"{'verdict':<{width}}name: statement")
+    yield from (f"{verdict:<{width}}{name}: {statement}" for verdict, name, statement in rows)
     yield ""
     words = [verdict for verdict, _, _ in rows]
     counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
     asked = sum(bool(each.question) for each in chosen.values())
     questions = f", {asked} of them answers to questions that the sources leave open" if asked else ""
-    yield from wrap_text(
+    yield (
         f"{len(rows)} statements{questions}: {counts}. `posenc claims NAME` shows rule and figures, --run checks again."
     )
 
@@ -160,15 +162,15 @@ def _statement(claim: Claim, finding: ClaimFinding | None) -> str:
 def _details(name: str, claim: Claim, finding: ClaimFinding | None) -> Iterable[str]:
     yield Heading(f"{name}: {finding.verdict if finding else 'not run'}")
     said = f"Asked by: {claim.said_by}: {claim.question}" if claim.question else f"Said by: {claim.said_by}."
-    yield from wrap_text(claim.statement)
-    yield from wrap_text(f"{said} Decided by {'training' if claim.trained else 'computation'}.")
-    yield from wrap_text(f"Rule: {claim.rule}")
+    yield claim.statement
+    yield f"{said} Decided by {'training' if claim.trained else 'computation'}."
+    yield f"Rule: {claim.rule}"
     if claim.revised:
-        yield from wrap_text(f"Revised: {claim.revised}")
+        yield f"Revised: {claim.revised}"
     if finding is not None:
         yield from (f"  {part}: {word}" for part, word in finding.parts if len(finding.parts) > 1)
         yield from (f"  {figure}: {number:.6g}" for figure, number in finding.figures)
-        yield from wrap_text(finding.note)
+        yield finding.note
     yield ""
 
 

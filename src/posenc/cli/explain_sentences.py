@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from posenc.catalog import CATALOG
-from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
+from posenc.cli.answer import Answer, Heading, attributes, columns
 from posenc.cli.inputs import encoding as encoding_of
 from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
@@ -50,12 +50,12 @@ def _encodings(encoding: str | None, every: bool, longest: int) -> tuple[Encodin
 
 def _lines(sentence: str, versus: str, pairs: list[Compared], every: bool) -> Iterator[str]:
     yield Heading(f'"{sentence}" / "{versus}"')
-    yield from wrap_text("How far the output of a word differs between the two orders, in one layer of self-attention.")
+    yield "How far the output of a word differs between the two orders, in one layer of self-attention."
     yield "0.0 is rounding."
     yield ""
     yield from _by_encoding(pairs) if every else _by_word(pairs)
     yield ""
-    yield from (line for note in _notes(pairs) for line in wrap_text(note))
+    yield from _notes(pairs)
 
 
 def _by_word(pairs: list[Compared]) -> Iterator[str]:

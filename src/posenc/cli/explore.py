@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import tyro
 from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.inputs import encoding, in_existing_folder, is_config
+from posenc.cli.terminal import fitted
 from posenc.core.text_lines import escaped
 from posenc.explorer.explorer_page import FIRST_ENCODING, Opening, static_page
 from posenc.explorer.server.serve import serve
@@ -58,7 +60,7 @@ class ExploreVerb(Verb):
             raise ValueError(f"port must be from 0 to 65535; got {self.port}. Leave it out for a free one.")
         if self.json:
             raise ValueError("json must come with --output; a server prints its address. Leave it out.")
-        serve(opening, self.port, browser=not self.no_browser, say=lambda line: print(escaped(line), flush=True))
+        serve(opening, self.port, browser=not self.no_browser, say=_print)
         return Answer(lambda: {}, lambda: [])
 
     def _written(self, opening: Opening, output: Path) -> Answer:
@@ -88,3 +90,7 @@ def _opening(what: str | None) -> Opening:
         "what must be an encoding, RoPE(dim=64), a config.json or its folder, or a folder of posenc compare; got "
         f"{what!r:.100}. Write one of these."
     )
+
+
+def _print(line: str) -> None:
+    print(fitted(escaped(line), sys.stdout), flush=True)

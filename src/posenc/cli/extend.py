@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from posenc.cli import run_engine
-from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
+from posenc.cli.answer import Answer, Heading, attributes, columns
 from posenc.cli.inputs import check_kind_of_model
 from posenc.cli.progress_bar import run_with_progress
 from posenc.lab.comparison.judge import SEEDS
@@ -157,14 +157,14 @@ def _draw(out: Path, summary: StudySummary) -> Path:
 
 def _lines(found: Sequence[StudySummary], missing: int, pictures: Sequence[Path]) -> Iterable[str]:
     for summary in found:
-        yield from map(Heading, wrap_text(summary.conditions()))
+        yield Heading(summary.conditions())
         yield from columns(*summary.table())
         for steps in summary.tunings:
-            yield from wrap_text(summary.sentence(steps))
-            yield from wrap_text(summary.plan_checked(steps) if len(summary.extensions) >= SEEDS else "")
+            yield summary.sentence(steps)
+            yield summary.plan_checked(steps) if len(summary.extensions) >= SEEDS else ""
         yield ""
     if found:
-        yield from wrap_text(LIMITS)
+        yield LIMITS
     if missing:
         yield f"{missing} runs are missing: run the same command again."
     if pictures:

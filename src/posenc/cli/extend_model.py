@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.cli.answer import Answer, Heading, columns, wrap_text
+from posenc.cli.answer import Answer, Heading, columns
 from posenc.cli.progress_bar import count_with_progress
 from posenc.lab.kept_measurements import KeptMeasurements
 from posenc.lab.tasks.corpus import text_of
@@ -49,9 +49,9 @@ def answer_of_model(folder: Path, text: str, out: Path, options: Mapping[str, An
     return Answer(
         lambda: {**summary.facts(), "files": [path]},
         lambda: [
-            *map(Heading, wrap_text(summary.conditions())),
+            Heading(summary.conditions()),
             *columns(*summary.table()),
-            *wrap_text(summary.sentence()),
+            summary.sentence(),
             f"wrote {path}",
         ],
     )

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from posenc.cli.help_text import HelpPage, wrapped
+from posenc.cli.help_text import HelpPage, wrapped_help
 from posenc.cli.terminal import (
     UnjudgedError,
     flushed_stdout,
@@ -162,7 +162,7 @@ def short_help() -> str:
         "examples:",
         *(f"  {example}" for example in EXAMPLES),
     ]
-    return wrapped("\n".join(lines))
+    return wrapped_help("\n".join(lines))
 
 
 def _parsed(verb: str, words: list[str]) -> Any:
@@ -177,7 +177,7 @@ def _parsed(verb: str, words: list[str]) -> Any:
     except SystemExit as stop:
         if not stop.code:
             with flushed_stdout():
-                print(wrapped(page.getvalue()), end="")
+                print(wrapped_help(page.getvalue()), end="")
             return None
     raise ValueError(_unboxed(printed.getvalue(), verb))
 

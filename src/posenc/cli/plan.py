@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from posenc.cli.answer import Answer, Heading, Verb, attributes, columns
+from posenc.cli.answer import Answer, Heading, Verb, Verbatim, attributes, columns
 
 if TYPE_CHECKING:
     from posenc.models.extension_planning.metrics import Band
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 CAPTION = (
-    "computed: pairs at angles never trained, and how many times farther the farthest gets; how much the pairs are",
-    "disturbed, by which the ways are ordered; the largest change of the mean cosine at short distances; the factor of",
-    "logits; the distance at which the sum of cosines turns negative. The order is a rule of thumb.",
+    "computed: pairs at angles never trained, and how many times farther the farthest gets; how much the pairs are "
+    "disturbed, by which the ways are ordered; the largest change of the mean cosine at short distances; the factor of "
+    "logits; the distance at which the sum of cosines turns negative. The order is a rule of thumb."
 )
 
 
@@ -91,13 +91,13 @@ def _lines(plan: ContextPlan) -> Iterator[str]:
         headers, [_row(rank, one) for rank, one in enumerate(plan.candidates, 1)], numbers=(2, 3, 4, 5, 6)
     )
     yield ""
-    yield from CAPTION
+    yield CAPTION
     for one in plan.candidates[:3]:
         yield ""
         yield Heading(one.candidate.name)
         yield f"  pairs: {'; '.join(map(_band, one.figures.bands))}"
         yield f"  tune: {one.candidate.tune} ({one.candidate.source})"
-        yield from (f"  {engine}: {text}" for engine, text in one.snippets)
+        yield from (Verbatim(f"  {engine}: {text}") for engine, text in one.snippets)
         yield f"  checked: {one.checked}"
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from posenc.cli.answer import Answer, Heading, Verb, attributes, columns, wrap_text
+from posenc.cli.answer import Answer, Heading, Verb, attributes, columns
 from posenc.lab.comparison import comparison_report
 from posenc.lab.comparison.comparison_report import ComparisonReport, Judged, score_table, write_events
 from posenc.lab.comparison.learned_nothing import chance_is_known, learned_nothing
@@ -58,9 +58,9 @@ def report_answer(folder: Path, found: ComparisonReport) -> Answer:
 def _lines(found: ComparisonReport, written: tuple[Path, ...]) -> Iterable[str]:
     for judged in found.judged:
         yield from _setting(judged)
-    yield from wrap_text(LIMITS if found.judged[0].setting.sweep is None else SWEPT)
+    yield LIMITS if found.judged[0].setting.sweep is None else SWEPT
     if found.note:
-        yield from wrap_text(found.note)
+        yield found.note
     if found.missing:
         planned = found.finished + found.missing
         yield f"{found.missing} of {planned} planned runs are missing: run the same command again."
@@ -68,23 +68,23 @@ def _lines(found: ComparisonReport, written: tuple[Path, ...]) -> Iterable[str]:
 
 
 def _setting(judged: Judged) -> Iterable[str]:
-    yield from map(Heading, wrap_text(judged.setting.conditions()))
+    yield Heading(judged.setting.conditions())
     yield from columns(*score_table(judged.setting), whole_names=True)
     for name, reason in learned_nothing(judged.setting).items():
-        yield from wrap_text(f"{name} learned nothing: {reason}.")
+        yield f"{name} learned nothing: {reason}."
     if not chance_is_known(judged.setting):
-        yield from wrap_text("Not looked at: whether these runs learned more than chance, which they do not record.")
+        yield "Not looked at: whether these runs learned more than chance, which they do not record."
     if floor := judged.setting.at_floor:
-        yield from wrap_text(
+        yield (
             f"Not judged: {WORDS[judged.setting.metric][0]} at {', '.join(map(str, floor))}, where every encoding is "
             "at the floor, below 1 %."
         )
     for recommendation, (measure, verdicts) in zip(judged.recommendations, judged.verdicts, strict=True):
-        yield from wrap_text(recommendation.sentence())
+        yield recommendation.sentence()
         unit = "" if measure.length and judged.setting.metric != "loss" else " nats"
         for verdict in verdicts:
             if recommendation.rests_on(verdict):
-                yield from (f"  {line}" for line in wrap_text(verdict.sentence(unit)))
+                yield f"  {verdict.sentence(unit)}"
     yield ""
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli import run_engine
-from posenc.cli.answer import Answer, Heading, columns, wrap_text
+from posenc.cli.answer import Answer, Heading, columns
 from posenc.cli.inputs import check_kind_of_model
 from posenc.cli.progress_bar import count_with_progress, run_with_progress
 from posenc.lab.frequency_roles.roles import FrequencyRoles, Level
@@ -142,7 +142,7 @@ def _draw(out: Path, summary: RolesSummary) -> Path:
 
 
 def _lines(summary: RolesSummary, planned: int, files: Sequence[Path]) -> Iterable[str]:
-    yield from map(Heading, wrap_text(summary.conditions()))
+    yield Heading(summary.conditions())
     for of, unit in (("loss", "Nats that a change adds to the loss"), ("accuracy", "Accuracy that a change costs")):
         yield ""
         yield f"{unit}:"
@@ -152,8 +152,8 @@ def _lines(summary: RolesSummary, planned: int, files: Sequence[Path]) -> Iterab
         yield "Costliest changes in one place:"
         yield from columns(("layer", "head", "pair", "change", "nats"), costliest, (0, 2, 4))
     yield ""
-    yield from wrap_text(summary.sentence())
-    yield from wrap_text(
+    yield summary.sentence()
+    yield (
         "A change also puts the model off balance: a cost says that the model uses a pair so, not how little it would "
         "lose after training without it."
     )

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
+from typing import TextIO
 
 #: The fewest columns that help is laid out for.
 NARROWEST_HELP = 40
+#: No sentence and no table is laid out for fewer columns.
+NARROWEST = 20
+#: Columns of a terminal that does not say how many it has.
+USUAL_WIDTH = 80
+#: The beginning of a line whose text goes on below itself: its indentation, or a name and the blanks behind it.
+HANGING = re.compile(r" *(?:\S+(?: \S+)* {2,})?")
+#: Lines that stay as they are: drawn ones, those with styles, and commands to copy.
+WHOLE = re.compile(r"[│╭╰\x1b]|^usage:|^ +posenc ")
+#: A word with the blanks before it.
+WORD = re.compile(r"\s*\S+")
 
 
 class UnjudgedError(ValueError):
@@ -36,10 +48,48 @@ def wide_enough() -> Iterator[None]:
             os.environ["COLUMNS"] = stated
 
 
+def terminal_width(stream: TextIO) -> int | None:
+    """Columns of the terminal that a stream writes to, or None where it writes to a file or a pipe."""
+    if not stream.isatty():
+        return None
+    stated = os.environ.get("COLUMNS", "")
+    width = int(stated) if stated.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    return max(width or USUAL_WIDTH, NARROWEST)
+
+
+def fitted(line: str, stream: TextIO) -> str:
+    """A line wrapped between words at the width of a terminal; as it is where a program reads it."""
+    width = terminal_width(stream)
+    return line if width is None else wrapped(line, width)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Text of which no sentence is wider than this; drawn boxes and commands to copy stay as they are."""
+    return "\n".join(part for line in text.split("\n") for part in _parts(line, width))
+
+
+def _parts(line: str, width: int) -> list[str]:
+    """Lines of at most this width, the first word of each below the first word of the text; no word is broken."""
+    from rich.cells import cell_len
+
+    if cell_len(line) <= width or WHOLE.search(line):
+        return [line]
+    found = HANGING.match(line)
+    head = found[0] if found and cell_len(found[0]) <= width // 2 else line[: len(line) - len(line.lstrip())]
+    parts = [head]
+    for word in WORD.findall(line[len(head) :]):
+        if parts[-1].strip() and cell_len(parts[-1] + word) > width:
+            parts.append(" " * cell_len(head) + word.lstrip())
+        else:
+            parts[-1] += word
+    return parts
+
+
 def say(line: str) -> None:
     """Print a line to the reader, apart from the answer."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        print(f"{line}\n", end="", file=sys.stderr)  # in one piece, since threads say lines too
+        # In one piece, since threads say lines too.
+        print(f"{fitted(line, sys.stderr)}\n", end="", file=sys.stderr)
 
 
 def write_every_character() -> None:
