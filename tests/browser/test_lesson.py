@@ -373,7 +373,7 @@ def test_slides_turn_by_keys(watched, lesson):
     assert page.locator("main > section:visible").count() == len(SECTIONS)
 
 
-#: Sizes in pixels of a slide's texts, but for marks of axes and parts of formulas.
+#: Sizes in pixels of all texts of a slide, those of drawings and formulas too.
 TEXTS = """() => {
   const walk = document.createTreeWalker(document.querySelector(".current"), NodeFilter.SHOW_TEXT);
   const found = [];
@@ -382,10 +382,10 @@ TEXTS = """() => {
     const range = document.createRange();
     range.selectNodeContents(walk.currentNode);
     if (!walk.currentNode.data.trim() || !range.getBoundingClientRect().width) continue;
-    if (part.closest("svg, math, sub, sup, .unseen, option")) continue;
-    let size = parseFloat(getComputedStyle(part).fontSize);
-    for (let each = part; each; each = each.parentElement) size *= Number(getComputedStyle(each).zoom) || 1;
-    found.push([size, walk.currentNode.data.trim().slice(0, 40)]);
+    if (part.closest(".unseen, option")) continue;
+    const drawn = part.closest("svg") && part.getScreenCTM();
+    const scale = drawn ? Math.hypot(drawn.a, drawn.b) : part.currentCSSZoom;
+    found.push([scale * parseFloat(getComputedStyle(part).fontSize), walk.currentNode.data.trim().slice(0, 40)]);
   }
   return found;
 }"""
@@ -394,9 +394,10 @@ TEXTS = """() => {
 @pytest.mark.browser
 @pytest.mark.nightly
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
-def test_no_slide_is_cut_off_or_small(watched, lesson, width, height):
+def test_no_slide_is_cut_off_or_small_and_their_number_stays(watched, lesson, width, height):
     page = watched(width=width, height=height).open(lesson[0].as_uri() + "#slide=top")
-    bar, cut, small = page.locator("#slide-bar"), [], []
+    bar, cut, small, counts = page.locator("#slide-bar"), [], [], set()
+    page.wait_for_timeout(3000)  # every slide is counted
     last = ""
     while page.url != last:
         page.wait_for_timeout(1000)
@@ -404,14 +405,23 @@ def test_no_slide_is_cut_off_or_small(watched, lesson, width, height):
         bottom = page.locator(".current").bounding_box()
         if (
             bottom["y"] + bottom["height"] > bar.bounding_box()["y"] + 1
+            or page.evaluate("document.documentElement.scrollWidth > innerWidth")
             or not page.locator(".current h1, .current h2").count()
         ):
             cut.append(name)
-        least = 14 if "-picture" in name or name == "top" else 23.9
-        small += [(name, *text) for text in page.evaluate(TEXTS) if text[0] < least]
+        small += [(name, *text) for text in page.evaluate(TEXTS) if text[0] < 23.9]
+        counts.add(page.locator("#slide-bar output").inner_text().partition(" of ")[2])
         page.keyboard.press("PageDown")
     assert not cut
     assert not small
+    assert len(counts) == 1, counts
+
+
+@pytest.mark.browser
+def test_a_link_opens_the_second_slide_of_a_picture(watched, lesson):
+    page = watched(width=1280, height=720).open(lesson[0].as_uri() + "#slide=ladder-picture-2")
+    page.wait_for_function("location.hash === '#slide=ladder-picture-2' && document.querySelector('#ladder.current')")
+    page.locator("#ladder .marks").wait_for()
 
 
 @pytest.mark.browser

@@ -42,7 +42,8 @@ class Terminal(io.StringIO):
 
 
 NAME = "model.layers.0.self_attn.k_proj.weight_of_a_very_long_name"
-LONG = f"the tensor {NAME} " + "holds the rotated keys of every head, " * 6
+WHAT = "holds the rotated keys of every head, " * 6
+LONG = f"the tensor {NAME} {WHAT}"
 
 
 @pytest.mark.parametrize("width", [20, 80, 200])
@@ -51,7 +52,8 @@ def test_a_long_sentence_is_wrapped_between_words(monkeypatch, width):
     stdout, stderr = Terminal(), Terminal()
     monkeypatch.setattr(sys, "stdout", stdout)
     monkeypatch.setattr(sys, "stderr", stderr)
-    planted = [LONG, Heading(LONG), f"paper   {LONG}", f"  {LONG}", *columns(["tensor", "what"], [[NAME, LONG]])]
+    table = columns(["tensor", "what"], [[NAME, WHAT]]) if width > len(NAME) else []
+    planted = [LONG, Heading(LONG), f"paper   {LONG}", f"  {LONG}", *table]
     Answer(dict, lambda: planted).show(json=False)
     say(f"posenc explain: {LONG}")
     for shown in (stdout.getvalue(), stderr.getvalue()):

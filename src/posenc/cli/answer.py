@@ -11,12 +11,16 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from posenc.cli.terminal import NARROWEST, fitted
+from posenc.cli.terminal import NARROWEST, text_width, wrapped_for
 from posenc.core.text_lines import escaped
 from posenc.inspect.plain import as_plain
 
 #: The width of tables in a file or a pipe, where there is no terminal to ask.
 PLAIN_WIDTH = 120
+
+
+#: Characters of a word in a column of text that stay together where there is no room for whole words.
+LONGEST_WORD = 16
 
 
 class Heading(str):
@@ -45,7 +49,7 @@ def heading(text: str) -> None:
     body, console = text.lstrip("\n"), _console()
     with console.capture() as drawn:  # rich would end the process, with code 1, where the reader of a pipe has gone
         style = "" if os.environ.get("NO_COLOR") else "bold"
-        console.print(Text(fitted(escaped(body), sys.stdout), style), soft_wrap=True)
+        console.print(Text(wrapped_for(escaped(body), sys.stdout), style), soft_wrap=True)
     print("\n" * (len(text) - len(body)), drawn.get(), sep="", end="")
 
 
@@ -54,8 +58,9 @@ def columns(
 ) -> list[str]:
     """Lines of a table, wrapped to the width of the terminal; `numbers` names the columns aligned to the right.
 
-    Words and numbers are never broken. Columns for which there is no room follow in a table of their own below. With
-    `whole_names`, a row is a line where no terminal shows the table, so that programs find its words.
+    Numbers are never broken: those that leave the others no room follow in a table of their own below. Words are not
+    broken while whole ones fit beside one another. With `whole_names`, a row is a line where no terminal shows the
+    table, so that programs find its words.
     """
     from rich.table import Table
     from rich.text import Text
@@ -64,8 +69,15 @@ def columns(
     shapes = [_shape(column, index in numbers) for index, column in enumerate(zip(headers, *rows, strict=True))]
     if whole_names and not sys.stdout.isatty():
         console.width = _room(most for _, most in shapes)
+    if _room(least for least, _ in shapes) > console.width:
+        shapes = [
+            (least if index in numbers else min(least, LONGEST_WORD), most)
+            for index, (least, most) in enumerate(shapes)
+        ]
     least = [width for width, _ in shapes]
-    fitting = next((most for most in range(len(headers), 2, -1) if _room(least[:most]) <= console.width), 2)
+    fitting = next(
+        (most for most in sorted(numbers) if most > 1 and _room(least[: most + 1]) > console.width), len(headers)
+    )
     if fitting < len(headers):
         first, rest = range(fitting), (0, *range(fitting, len(headers)))
         return [line for part in (first, rest) for line in columns(*_part(headers, rows, numbers, part))]
@@ -80,11 +92,9 @@ def columns(
 
 def _shape(column: Sequence[str], number: bool) -> tuple[int, int]:
     """Least width of a column, which breaks no word and no number, and its greatest."""
-    from rich.cells import cell_len
-
     header, *cells = map(escaped, column)
     words = cells if number else " ".join(cells).split()
-    return max(map(cell_len, [*header.split(), *words]), default=0), max(map(cell_len, [header, *cells]))
+    return max(map(text_width, [*header.split(), *words]), default=0), max(map(text_width, [header, *cells]))
 
 
 def _widths(shapes: Sequence[tuple[int, int]], room: int) -> list[int]:
@@ -144,7 +154,7 @@ class Answer(NamedTuple):
             if isinstance(line, Heading):
                 heading(line)
             else:
-                print(escaped(line) if isinstance(line, Verbatim) else fitted(escaped(line), sys.stdout))
+                print(escaped(line) if isinstance(line, Verbatim) else wrapped_for(escaped(line), sys.stdout))
 
 
 class PrintsItself(Protocol):

@@ -12,7 +12,7 @@ import tyro
 from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.inputs import encoding, in_existing_folder, is_config
-from posenc.cli.terminal import fitted
+from posenc.cli.terminal import wrapped_for
 from posenc.core.text_lines import escaped
 from posenc.explorer.explorer_page import FIRST_ENCODING, Opening, static_page
 from posenc.explorer.server.serve import serve
@@ -93,4 +93,4 @@ def _opening(what: str | None) -> Opening:
 
 
 def _print(line: str) -> None:
-    print(fitted(escaped(line), sys.stdout), flush=True)
+    print(wrapped_for(escaped(line), sys.stdout), flush=True)

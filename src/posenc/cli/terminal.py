@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 from typing import TextIO
+from unicodedata import combining, east_asian_width
 
 #: The fewest columns that help is laid out for.
 NARROWEST_HELP = 40
@@ -57,10 +58,15 @@ def terminal_width(stream: TextIO) -> int | None:
     return max(width or USUAL_WIDTH, NARROWEST)
 
 
-def fitted(line: str, stream: TextIO) -> str:
+def wrapped_for(line: str, stream: TextIO) -> str:
     """A line wrapped between words at the width of a terminal; as it is where a program reads it."""
     width = terminal_width(stream)
     return line if width is None else wrapped(line, width)
+
+
+def text_width(text: str) -> int:
+    """Columns that text takes in a terminal: two for each wide character, as those of Chinese, none for an accent."""
+    return sum(0 if combining(letter) else 1 + (east_asian_width(letter) in "WF") for letter in text)
 
 
 def wrapped(text: str, width: int) -> str:
@@ -70,16 +76,14 @@ def wrapped(text: str, width: int) -> str:
 
 def _parts(line: str, width: int) -> list[str]:
     """Lines of at most this width, the first word of each below the first word of the text; no word is broken."""
-    from rich.cells import cell_len
-
-    if cell_len(line) <= width or WHOLE.search(line):
+    if text_width(line) <= width or WHOLE.search(line):
         return [line]
     found = HANGING.match(line)
-    head = found[0] if found and cell_len(found[0]) <= width // 2 else line[: len(line) - len(line.lstrip())]
+    head = found[0] if found and text_width(found[0]) <= width // 2 else line[: len(line) - len(line.lstrip())]
     parts = [head]
     for word in WORD.findall(line[len(head) :]):
-        if parts[-1].strip() and cell_len(parts[-1] + word) > width:
-            parts.append(" " * cell_len(head) + word.lstrip())
+        if parts[-1].strip() and text_width(parts[-1] + word) > width:
+            parts.append(" " * text_width(head) + word.lstrip())
         else:
             parts[-1] += word
     return parts
@@ -89,7 +93,7 @@ def say(line: str) -> None:
     """Print a line to the reader, apart from the answer."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         # In one piece, since threads say lines too.
-        print(f"{fitted(line, sys.stderr)}\n", end="", file=sys.stderr)
+        print(f"{wrapped_for(line, sys.stderr)}\n", end="", file=sys.stderr)
 
 
 def write_every_character() -> None:

@@ -3,7 +3,7 @@
 import { colourIndex, colourTable, css, inkOn, onTheme, pageColour } from "./colours.js";
 import { oncePerFrame } from "./controls.js";
 import { element, shown, svg } from "./dom.js";
-import { namedIndices, zoom } from "./scales.js";
+import { letterScale, namedIndices, zoom } from "./scales.js";
 
 const LEAST_LEFT = 52;
 const TOP = 30;
@@ -30,7 +30,7 @@ export function heatMap({ label, onPick, tallest = 440, cell = 30 }) {
   });
   const readout = element("p", { class: "readout", "aria-live": "polite" });
   const made = element("div", { class: "plot" }, canvas, readout);
-  const state = { picture: null, picked: null, tallest, cell };
+  const state = { picture: null, picked: null, tallest, cell, canvas };
   const redraw = oncePerFrame(() => state.picture && drawOn(canvas, state));
   const pick = (row, column) => {
     const { rows, columns } = state.picture;
@@ -97,15 +97,15 @@ function sentence(picture, row, column) {
   return `${rowTitle} ${rowName(row)}, ${columnTitle} ${columnName(column)}: ${text}`;
 }
 
-function layout(picture, across, { tallest, cell }) {
-  const scale = zoom();
+function layout(picture, across, { tallest, cell, canvas }) {
+  const scale = letterScale(canvas);
   const longest = Math.max(
     ...[0, Math.floor(picture.rows / 2), picture.rows - 1].map((row) => String(picture.rowName(row)).length),
   );
   const left = Math.min(scale * Math.max(LEAST_LEFT, 7 * longest + 12), across / 3);
   const width = (across - left - RIGHT) / picture.columns;
-  const wanted = Math.max(Math.min(scale * cell, width), 16);
-  const height = Math.min(wanted, (scale * tallest) / picture.rows);
+  const wanted = Math.max(Math.min(zoom() * cell, width), 16);
+  const height = Math.min(wanted, (zoom() * tallest) / picture.rows);
   const down = height * picture.rows;
   const y = scale * TOP;
   return { x: left, y, width, height, across, down, scale, total: y + down + scale * BOTTOM };

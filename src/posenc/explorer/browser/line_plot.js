@@ -3,11 +3,11 @@
 import { lineStyle, onTheme, pageColour } from "./colours.js";
 import { oncePerFrame } from "./controls.js";
 import { element, fill, shown, svg } from "./dom.js";
-import { axis, zoom } from "./scales.js";
+import { axis, letterScale, zoom } from "./scales.js";
 
 /** The frame around the lines, and the size of letters, in pixels. */
-function margins() {
-  const scale = zoom();
+function margins(frame) {
+  const scale = letterScale(frame);
   return { left: 58 * scale, right: 14, top: 32 * scale, bottom: 44 * scale, letters: 11 * scale, scale };
 }
 
@@ -44,7 +44,7 @@ export function linePlot({ label, onPick, height = 300 }) {
     readout.textContent = state.cursor === null ? "" : sentence(picture, state.cursor);
     drawIn(frame, legend, state);
   };
-  made.toSvg = () => picturedWithLegend(state, frame.clientWidth || 720);
+  made.toSvg = () => picturedWithLegend(state, frame);
   listen(frame, state, read, onPick);
   new ResizeObserver(redraw).observe(made);
   onTheme(redraw);
@@ -54,7 +54,7 @@ export function linePlot({ label, onPick, height = 300 }) {
 function listen(frame, state, read, onPick) {
   const indexAt = (event) => {
     const { x } = state.picture.series[0];
-    const { across } = axes(state.picture, frame.clientWidth, state.height * zoom());
+    const { across } = axes(state.picture, frame.clientWidth, state.height * zoom(), margins(frame));
     const left = event.clientX - frame.getBoundingClientRect().left;
     const distances = Array.from(x, (value) => Math.abs(across.at(value) - left));
     return distances.indexOf(Math.min(...distances));
@@ -75,8 +75,7 @@ function sentence({ series, xTitle }, index) {
   return `${xTitle} ${shown(series[0].x[index])} · ${values.join(" · ")}`;
 }
 
-function axes(picture, width, height) {
-  const margin = margins();
+function axes(picture, width, height, margin) {
   const { series, xLog, yLog, band, yRange } = picture;
   const usable = (log) => (value) => Number.isFinite(value) && (!log || value > 0);
   const xs = series.flatMap(({ x }) => Array.from(x)).filter(usable(xLog));
@@ -107,7 +106,7 @@ function padded(low, high, log) {
 function drawIn(frame, legend, state) {
   const names = state.picture.series.map(({ name, style, points }, index) => legendEntry(name, style ?? index, points));
   fill(legend, state.picture.series.length > 1 ? names : []);
-  fill(frame, pictured(state, frame.clientWidth || 720));
+  fill(frame, pictured(state, frame));
 }
 
 function legendEntry(name, style, points) {
@@ -117,24 +116,23 @@ function legendEntry(name, style, points) {
   return element("li", {}, svg("svg", { width: 26, height: 10, "aria-hidden": "true" }, drawn), name);
 }
 
-function pictured(state, width) {
+function pictured(state, frame) {
   const { picture, cursor } = state;
-  const height = state.height * zoom();
-  const { across, up } = axes(picture, width, height);
+  const [width, height, margin] = [frame.clientWidth || 720, state.height * zoom(), margins(frame)];
+  const { across, up } = axes(picture, width, height, margin);
   const size = { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif" };
   return svg(
     "svg",
     { ...size, "aria-hidden": "true" },
-    grid(picture, across, up, width, height),
+    grid(picture, { across, up, margin }, width, height),
     picture.band && band(picture.band, across, up),
     picture.series.map((series, index) => drawn(series, index, across, up)),
-    cursor !== null && cursorLine(picture, cursor, across, up, height),
+    cursor !== null && cursorLine(picture, cursor, { across, up, margin }, height),
   );
 }
 
-function grid(picture, across, up, width, height) {
+function grid(picture, { across, up, margin }, width, height) {
   const [soft, rule] = [pageColour("--soft"), pageColour("--line")];
-  const margin = margins();
   const bottom = height - margin.bottom;
   const text = (x, y, words, anchor) =>
     svg(
@@ -189,7 +187,7 @@ function drawn({ x, y, points, style }, index, across, up) {
   });
 }
 
-function cursorLine({ series }, index, across, up, height) {
+function cursorLine({ series }, index, { across, up, margin }, height) {
   const left = across.at(series[0].x[index]);
   return svg(
     "g",
@@ -197,8 +195,8 @@ function cursorLine({ series }, index, across, up, height) {
     svg("line", {
       x1: left,
       x2: left,
-      y1: margins().top,
-      y2: height - margins().bottom,
+      y1: margin.top,
+      y2: height - margin.bottom,
       stroke: pageColour("--soft"),
       "stroke-dasharray": "2 2",
     }),
@@ -211,10 +209,11 @@ function cursorLine({ series }, index, across, up, height) {
 }
 
 /** The picture for a file, with its legend as rows of text above it. */
-function picturedWithLegend(state, width) {
+function picturedWithLegend(state, frame) {
   const { series } = state.picture;
   const rows = series.length > 1 ? series.length : 0;
-  const inner = pictured(state, width);
+  const inner = pictured(state, frame);
+  const width = Number(inner.getAttribute("width"));
   inner.setAttribute("y", 18 * rows);
   const ink = pageColour("--ink");
   const total = state.height * zoom() + 18 * rows;

@@ -36,6 +36,12 @@ export function zoom() {
   return parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
 }
 
+/** How many times larger than usual the letters of a picture are: on slides as large as text, at any zoom of a part. */
+export function letterScale(part) {
+  const slides = document.body.classList.contains("slides");
+  return slides ? ((16 / 11) * zoom()) / (part.currentCSSZoom ?? 1) : zoom();
+}
+
 function logTicks(low, high, count) {
   if (high - low < 2) {
     const digits = [1, 2, 5].flatMap((digit) => [-1, 0, 1, 2].map((power) => digit * 10 ** (Math.floor(low) + power)));

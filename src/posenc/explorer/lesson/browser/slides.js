@@ -6,44 +6,30 @@
 import { button } from "../../browser/controls.js";
 import { element, fill } from "../../browser/dom.js";
 import { onLink, readLink } from "../../browser/links.js";
-import { divided, showPane } from "./panes.js";
+import { divided, showPane, zoomOf, zoomTo } from "./panes.js";
 
 /** Times after a turn at which a slide is fitted again: views settle in a few frames. */
 const SETTLED = [0, 250, 900];
+/** Times after slides are entered at which all are counted again, for the same reason. */
+const COUNTED = [0, 400, 1200];
 
 /** The switch into slides, and the bar that turns them. `entered` draws all; `shown` is called after each turn. */
 export function slides(bar, entered, shown) {
   const sections = [...document.querySelectorAll("main > section:not(.to-read)")];
   const title = { part: document.querySelector("header.hero"), shows: "all", pane: 0 };
-  const frames = [
-    title,
-    ...sections.flatMap((part) => ["idea", "picture"].map((shows) => ({ part, shows, pane: 0 }))),
+  const panes = new Map(sections.map((part) => [part, 1])); // slides of each picture
+  const framesOf = (part) => [
+    { part, shows: "idea", pane: 0 },
+    ...Array.from({ length: panes.get(part) }, (_, pane) => ({ part, shows: "picture", pane })),
   ];
+  let frames = [title, ...sections.flatMap(framesOf)];
   const count = element("output", { "aria-live": "polite" });
-  let [at, toEnd] = [0, false];
+  let at = 0;
+  let linked = ""; // the slide of a link, which may be one of several that are not counted yet
   let joined = [];
-  const fitNow = () => {
-    if (bar.hidden) return;
-    const frame = frames[at];
-    const panes = fit(frame, bar);
-    const known = frames.filter(({ part, shows }) => part === frame.part && shows === frame.shows).length;
-    const last = at - frame.pane + known;
-    for (let pane = known; pane < panes; pane += 1) frames.splice(last + pane - known, 0, { ...frame, pane });
-    if (panes < known) frames.splice(at - frame.pane + panes, known - panes);
-    at = Math.min(at, frames.length - 1);
-    count.textContent = `${at + 1} of ${frames.length}`;
-    if (toEnd && at < frames.length - 1) show(frames.length - 1, true); // its slides were found just now
-  };
-  let waiting = 0;
-  const changed = new MutationObserver(() => {
-    clearTimeout(waiting); // a view is drawn anew: its parts are other ones
-    waiting = setTimeout(fitNow, 40);
-  });
-  const show = (index, asEnd = false) => {
-    toEnd = asEnd;
+  const show = (index) => {
     at = Math.max(0, Math.min(frames.length - 1, index));
-    for (const { part } of frames) part.classList.toggle("current", part === frames[at].part);
-    document.body.dataset.shows = frames[at].shows;
+    reveal(frames[at], sections, title.part);
     history.replaceState(null, "", `#slide=${nameOf(frames[at])}`);
     scrollTo(0, 0);
     shown();
@@ -51,11 +37,42 @@ export function slides(bar, entered, shown) {
     changed.observe(frames[at].part, { childList: true, subtree: true });
     for (const wait of SETTLED) setTimeout(fitNow, wait);
   };
+  const renumber = () => {
+    const name = nameOf(frames[at]);
+    frames = [title, ...sections.flatMap(framesOf)];
+    const same = frames.findIndex((frame) => nameOf(frame) === name);
+    at = same >= 0 ? same : Math.min(at, frames.length - 1);
+    count.textContent = `${at + 1} of ${frames.length}`;
+  };
+  const fitNow = () => {
+    if (bar.hidden) return;
+    const frame = frames[at];
+    const found = fit(frame, bar);
+    if (frame.shows === "picture") panes.set(frame.part, found);
+    renumber();
+  };
+  const countAll = () => {
+    if (bar.hidden) return;
+    for (const part of sections) {
+      reveal({ part, shows: "picture" }, sections, title.part);
+      panes.set(part, fit({ part, shows: "picture", pane: 0 }, bar, true));
+    }
+    reveal(frames[at], sections, title.part);
+    fitNow();
+    const wanted = frames.findIndex((frame) => nameOf(frame) === linked);
+    if (wanted >= 0) show(wanted);
+    linked = "";
+  };
+  let waiting = 0;
+  const changed = new MutationObserver(() => {
+    clearTimeout(waiting); // a view is drawn anew: its parts are other ones
+    waiting = setTimeout(fitNow, 40);
+  });
   const leave = () => {
     changed.disconnect();
     clearTimeout(waiting);
     document.body.classList.remove("slides");
-    for (const { part } of frames) for (const each of scaled(part)) each.style.zoom = "";
+    for (const { part } of frames) for (const each of scaled(part)) zoomTo(each, 1);
     for (const join of joined) join();
     joined = [];
     bar.hidden = true;
@@ -71,6 +88,7 @@ export function slides(bar, entered, shown) {
       joined = sections.flatMap((part) => [...part.querySelectorAll(".view")].map(divided));
     }
     show(index);
+    for (const wait of COUNTED) setTimeout(countAll, wait);
     bar.querySelector("button:last-of-type").focus();
   };
   const here = () =>
@@ -87,15 +105,23 @@ export function slides(bar, entered, shown) {
   );
   bar.hidden = true;
   const follow = ({ slide }) => {
-    const wanted = frames.findIndex((frame) => nameOf(frame) === slide);
-    const picture = frames.findIndex((frame) => nameOf(frame) === slide?.replace(/-\d+$/u, ""));
-    if (Math.max(wanted, picture) >= 0) enter(wanted >= 0 ? wanted : picture);
+    const named = (name) => frames.findIndex((frame) => nameOf(frame) === name);
+    const index = named(slide) >= 0 ? named(slide) : named(slide?.replace(/-\d+$/u, ""));
+    if (index < 0) return;
+    linked = named(slide) < 0 ? slide : "";
+    enter(index);
   };
   onLink(follow);
   follow(readLink());
   addEventListener("resize", fitNow);
   addEventListener("keydown", (event) => turned(event, { show, leave, at, last: frames.length - 1 }));
   return button("Slides", () => enter(here()), { class: "primary" });
+}
+
+/** Show a slide's section alone. */
+function reveal({ part, shows }, sections, title) {
+  for (const each of [title, ...sections]) each.classList.toggle("current", each === part);
+  document.body.dataset.shows = shows;
 }
 
 const nameOf = ({ part, shows, pane }) =>
@@ -112,7 +138,7 @@ function turned(event, { show, leave, at, last }) {
     ArrowLeft: () => show(at - 1),
     PageUp: () => show(at - 1),
     Home: () => show(0),
-    End: () => show(last, true),
+    End: () => show(last),
     Escape: leave,
   }[event.key];
   if (!turn) return;
@@ -123,19 +149,19 @@ function turned(event, { show, leave, at, last }) {
 const scaled = (part) => part.querySelectorAll(".view, .idea, .side, .main");
 
 /** Scale what a slide shows until nothing is cut off; how many slides it takes comes back. */
-function fit({ part, shows, pane }, bar) {
+function fit({ part, shows, pane }, bar, anew = false) {
   const room = innerHeight - bar.offsetHeight - 12;
   if (shows === "picture") {
     const view = part.querySelector(".view");
-    return view ? showPane(view, pane, room - 8) : 1;
+    return view ? showPane(view, pane, room - 8, anew) : 1;
   }
   const body = part.querySelector(shows === "idea" ? ".idea" : ".view");
-  body.style.zoom = 1;
+  zoomTo(body, 1);
   for (let round = 0; round < 5; round += 1) {
     const over = part.getBoundingClientRect().bottom - room;
     const height = body.getBoundingClientRect().height;
     if (over <= 0) break;
-    body.style.zoom = Math.max(0.3, (Number(body.style.zoom) * (height - over)) / height);
+    zoomTo(body, Math.max(0.3, (zoomOf(body) * (height - over)) / height));
   }
   return 1;
 }
