@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from generator.context_extension import PARTS, found
-from posenc.lab.extension_study.extension_picture import extension_picture
+from posenc.lab.extension_study.study_summary import extension_picture
 from posenc.plot.export import image
 
 IMAGES = Path(__file__).parents[1] / "images"

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 
 NAMES = (
     *("heat-map", "curves", "wavelengths", "distance", "heads", "scalings"),
-    *("order", "finder", "media", "config", "compare", "claims"),
+    *("order", "finder", "media", "config", "compare", "claims", "roles"),
 )
 RECORDS = {"heads": "T5Bias(heads=6)", "scalings": "RoPE(dim=64)", "wavelengths": "RoPE(dim=64)"}
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"

@@ -12,8 +12,8 @@ import pytest
 
 from posenc.cli.main import VERBS
 from posenc.cli.plot import PICTURES
+from posenc.core.plain_file import write_whole
 from posenc.explorer.one_file import BROWSER
-from posenc.lab.write_whole import write_whole
 
 RECORDS = ("Sinusoidal(dim=32)", "RoPE(dim=8)", "ALiBi(heads=4)", "Learned(dim=8, length=128)", "Shaw(dim=4)")
 CONFIG = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 3, "n_positions": 128}

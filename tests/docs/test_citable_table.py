@@ -9,7 +9,7 @@ from posenc.lab.comparison.ranks import mean_ranks
 from posenc.lab.comparison.rate_sweep import RateSweep
 from posenc.lab.comparison.setting import settings
 from posenc.lab.result import LengthScore, Progress, Result
-from posenc.lab.results_table import write_results_table
+from posenc.lab.store import write_results_table
 from posenc.lab.tasks.task_table import experiment
 
 SWEEP = RateSweep((0.001, 0.004), pilots=1)

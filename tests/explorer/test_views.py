@@ -2,6 +2,7 @@
 
 import base64
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from posenc.inspect.plain import as_plain
 from posenc.lab.claims import claim_catalog, findings
 from posenc.models.pair_rotation import pair_rotation
 
+ROOT = Path(__file__).parents[2]
 LLAMA = {
     "model_type": "llama", "rope_theta": 5e5, "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
     "max_position_embeddings": 8192,
@@ -116,6 +118,21 @@ def test_every_claim_is_listed_with_what_came_out():
     for one in claims:
         finding = findings.read_findings()[one["name"]].finding
         assert (one["verdict"], dict(one["figures"])) == (finding.verdict, as_plain(dict(finding.figures)))
+
+
+def test_the_roles_of_frequencies_are_those_of_the_stored_models():
+    lines = (ROOT / "docs" / "claims_runs" / "roles.jsonl").read_text().splitlines()
+    runs = [json.loads(line)["measured"][1] for line in lines]
+    shown = facts("roles")
+    assert len(runs) == len(shown["seeds"]) == 8
+    by_head = [[share for layer in run["layers"] for share in layer["shares"]] for run in runs]
+    assert np.allclose(shown["shares"], np.mean(by_head, 0), atol=1e-5)
+    assert shown["heads"][:5] == ["0.0", "0.1", "0.2", "0.3", "1.0"]
+    stopped = [
+        [cost[0] - run["unchanged"][0] for change, cost in run["changes"] if change[:2] == ["stopped", [1]]]
+        for run in runs
+    ]
+    assert shown["costs"]["stopped"][1] == pytest.approx(np.mean(stopped), abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from posenc.lab.extension_study.ways import extension_candidates, searched
 from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress
 from posenc.lab.scoring import Examination, by_depth
-from posenc.lab.tasks.needle import Needle
+from posenc.lab.tasks.lookup import Needle
 from posenc.lab.tasks.task_table import experiment
 
 SMALL = {"length": 16, "test_lengths": (16,), "steps": 2, "batch": 4, "width": 16, "heads": 2, "layers": 1, "warmup": 1}

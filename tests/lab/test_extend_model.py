@@ -9,12 +9,13 @@ import transformers
 
 from posenc.cli import main
 from posenc.lab.extension_study.checkpoint_extension import (
+    DEPTHS,
     CheckpointStudy,
     MeasuredLength,
     checkpoint_ways,
     extend_checkpoint,
+    needle_rows,
 )
-from posenc.lab.extension_study.checkpoint_needle import DEPTHS, needle_rows
 from posenc.lab.kept_measurements import KeptMeasurements
 from posenc.lab.models.checkpoint import TokenScores, load_checkpoint, spread_windows
 from posenc.lab.tokens import default_text

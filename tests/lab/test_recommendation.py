@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from posenc.lab.comparison.judge import recommend
-from posenc.lab.comparison.learned_nothing import chance_is_known, learned_nothing
+from posenc.lab.comparison.judge import chance_is_known, learned_nothing, recommend
 from posenc.lab.comparison.setting import Measure, Setting
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import LengthScore, Progress, Result

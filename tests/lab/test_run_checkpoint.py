@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from lab.pretend_trial import EXPERIMENTS, result_of
-from posenc.lab import run_checkpoint as checkpoints
+from posenc.lab import train as training
 from posenc.lab.engines.events import Event
 from posenc.lab.result import Progress
-from posenc.lab.run_checkpoint import RunCheckpoint
 from posenc.lab.running import CHECKPOINTS, run_missing
 from posenc.lab.store import Store
 from posenc.lab.tasks.task_table import experiment
+from posenc.lab.train import RunCheckpoint
 from posenc.lab.trial import run
 
 #: Dropout, drawn positions, lengths that vary, parameters of the encoding with a rate of their own.
@@ -94,7 +94,7 @@ def test_nothing_is_saved_before_its_time(tmp_path):
 
 def test_numbers_of_other_versions_and_runs_are_not_continued(tmp_path, monkeypatch):
     stopped(tmp_path / "one.pt", 20)
-    monkeypatch.setattr(checkpoints, "package_versions", lambda: (("torch", "1.0"),))
+    monkeypatch.setattr(training, "package_versions", lambda: (("torch", "1.0"),))
     assert resumed(tmp_path / "one.pt")[0] == [10, 20, 30, 40]
     other = dataclasses.replace(RUN, seed=1)
     monkeypatch.undo()

@@ -12,9 +12,8 @@ from lab.pretend_trial import EXPERIMENTS, FUNCTION, result_of
 from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure
 from posenc.lab.result import LengthScore, Progress, Result
-from posenc.lab.results_table import read_results_table, write_results_table
 from posenc.lab.running import run_missing
-from posenc.lab.store import NAME, Store, line_of, read
+from posenc.lab.store import NAME, Store, line_of, read, read_results_table, write_results_table
 from posenc.lab.tasks.task_table import experiment
 
 RESULTS = [result_of(experiment) for experiment in EXPERIMENTS[:3]]

@@ -17,13 +17,13 @@ from posenc.lab.comparison.comparison_picture import comparison_picture
 from posenc.lab.comparison.comparison_plan import FIRST_BLOCK
 from posenc.lab.comparison.comparison_report import ComparisonReport, report, score_table
 from posenc.lab.comparison.cost import duration
-from posenc.lab.comparison.learned_nothing import learned_nothing
+from posenc.lab.comparison.judge import learned_nothing
 from posenc.lab.comparison.planned_runs import ComparisonPlan
 from posenc.lab.comparison.ranks import mean_ranks, rank_picture
 from posenc.lab.comparison.setting import Setting
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import Result
-from posenc.lab.results_table import read_results_table
+from posenc.lab.store import read_results_table
 from posenc.plot.export import image
 
 FOLDER = Path(__file__).parents[2] / "table_runs"

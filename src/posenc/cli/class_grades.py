@@ -16,10 +16,10 @@ from posenc.cli.answer import Answer, attributes, columns
 from posenc.cli.inputs import in_existing_folder
 from posenc.cli.submissions import Submission, submissions
 from posenc.cli.working import working
+from posenc.core.plain_file import write_whole
 from posenc.core.text_lines import escaped
 from posenc.diagnosis import CodeReport
 from posenc.inspect.plain import as_plain
-from posenc.lab.write_whole import write_whole
 from posenc.models.difference import EVERYTHING, PARTLY
 
 #: Grades, and the exit code of `posenc check` for one submission; a class has that of the first that occurs in it.

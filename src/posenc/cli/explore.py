@@ -13,13 +13,13 @@ from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.inputs import encoding, in_existing_folder, is_config
 from posenc.cli.terminal import wrapped_for
+from posenc.core.plain_file import write_whole
 from posenc.core.text_lines import escaped
 from posenc.explorer.explorer_page import FIRST_ENCODING, Opening, static_page
 from posenc.explorer.server.serve import serve
 from posenc.explorer.views.results_view import results
 from posenc.explorer.views.view import bounded, written
 from posenc.lab import store
-from posenc.lab.write_whole import write_whole
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def _run(studies: Sequence[Study], engine: Engine, out: Path) -> Generator[RunEv
 
 
 def _draw(out: Path, summary: StudySummary) -> Path:
-    from posenc.lab.extension_study.extension_picture import extension_picture
+    from posenc.lab.extension_study.study_summary import extension_picture
     from posenc.plot.export import image
 
     path = out / f"{summary.study.experiment.task}.png"

@@ -8,9 +8,9 @@ from typing import Any
 
 from posenc.cli.answer import Answer, Heading, columns
 from posenc.cli.progress_bar import count_with_progress
+from posenc.core.plain_file import write_whole
 from posenc.lab.kept_measurements import KeptMeasurements
 from posenc.lab.tasks.corpus import text_of
-from posenc.lab.write_whole import write_whole
 
 #: Names of the files in the folder of the command.
 KEPT, PICTURE = "model.jsonl", "model.png"

@@ -15,7 +15,7 @@ import tyro
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.inputs import draws, encoding, in_existing_folder, model
 from posenc.core.doors import Encoding, Params
-from posenc.lab.write_whole import write_whole
+from posenc.core.plain_file import write_whole
 
 
 def of_encoding(text: str) -> Any:
@@ -121,7 +121,7 @@ PICTURES: Mapping[str, PictureEntry] = {
         {"sentence": "sentence", "steps": "steps", "seed": "seed"},
         False,
         of_encoding_or_none,
-        "posenc.lab.trained_maps:trained_maps",
+        "posenc.lab.word_roles:trained_maps",
     ),
     "word_order": PictureEntry(
         {"sentence": "sentence", "other": "other", "causal": "causal"}, subject=of_encoding_or_none

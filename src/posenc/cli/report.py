@@ -12,7 +12,7 @@ import tyro
 from posenc.cli.answer import Answer, Heading, Verb, attributes, columns
 from posenc.lab.comparison import comparison_report
 from posenc.lab.comparison.comparison_report import ComparisonReport, Judged, score_table, write_events
-from posenc.lab.comparison.learned_nothing import chance_is_known, learned_nothing
+from posenc.lab.comparison.judge import chance_is_known, learned_nothing
 from posenc.lab.comparison.setting import WORDS
 
 LIMITS = (

@@ -13,12 +13,12 @@ from posenc.cli import run_engine
 from posenc.cli.answer import Answer, Heading, columns
 from posenc.cli.inputs import check_kind_of_model
 from posenc.cli.progress_bar import count_with_progress, run_with_progress
+from posenc.core.plain_file import write_whole
 from posenc.lab.frequency_roles.roles import FrequencyRoles, Level
 from posenc.lab.frequency_roles.roles_summary import RolesSummary
 from posenc.lab.frequency_roles.run_roles import KEPT, kept_roles, missing_studies, plan_roles, run_studies
 from posenc.lab.kept_measurements import KeptMeasurements
 from posenc.lab.tasks.corpus import text_of
-from posenc.lab.write_whole import write_whole
 
 #: Options of models that are trained here, and of one's own.
 OF_LAB = ("encoding", "task", "steps", "seeds")
@@ -135,7 +135,7 @@ class FrequenciesVerb(run_engine.EngineVerb):
 
 
 def _draw(out: Path, summary: RolesSummary) -> Path:
-    from posenc.lab.frequency_roles.roles_picture import roles_picture
+    from posenc.lab.frequency_roles.roles_summary import roles_picture
     from posenc.plot.export import image
 
     return write_whole(out / "frequencies.png", image(roles_picture(summary), "png", dpi=130).data)

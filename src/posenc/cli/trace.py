@@ -12,11 +12,11 @@ from posenc.cli.answer import Answer, Heading, Verb, headed
 from posenc.cli.inputs import each_waived_has_an_effect
 from posenc.cli.working import working
 from posenc.core import validation
+from posenc.core.plain_file import write_whole
 from posenc.diagnosis.code.user_file import load_target
 from posenc.diagnosis.tracing.position_trace import PositionTrace
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.inspect.plain import as_plain
-from posenc.lab.write_whole import write_whole
 
 #: Tokens of the prompt and of the answer, and the most of each.
 PROMPT, NEW, MOST_TOKENS = 24, 8, 1 << 14

@@ -1,4 +1,4 @@
-"""Guarded reading of files: plain files alone, within a bound of size, and JSON within a bound of depth.
+"""Guarded reading of files: plain ones alone, within a bound of size, JSON within a bound of depth; atomic writing.
 
 A pipe might never send anything, a device might never end, and a deep object breaks whatever walks it. Every message
 begins with `name`, the path where no name is given, and ends with `advice`.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -106,3 +107,25 @@ def _check_bytes(size: int, most: int | None, name: str, advice: str) -> None:
 def _without_waiting(path: str, flags: int) -> int:
     """Open at once even what has become a pipe since it was looked at."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def write_whole(path: Path, data: bytes) -> Path:
+    """Write a file atomically, under a temporary name next to it, which is then renamed.
+
+    Args:
+        path: Of the file.
+        data: Its bytes.
+
+    Returns:
+        The path; the file is on disk by then.
+    """
+    part = path.absolute().with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with part.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path

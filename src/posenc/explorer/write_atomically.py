@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from posenc.core import validation
-from posenc.lab.write_whole import write_whole
+from posenc.core.plain_file import write_whole
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> Path:

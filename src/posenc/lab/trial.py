@@ -17,11 +17,10 @@ from posenc.lab.models.transformer import Transformer
 from posenc.lab.own_code import blaming
 from posenc.lab.prepare import Trial, prepare
 from posenc.lab.result import Progress, Result, package_versions
-from posenc.lab.run_checkpoint import RunCheckpoint
 from posenc.lab.scoring import bleu_signature, by_context, scores
 from posenc.lab.tasks.language import CharacterLM
 from posenc.lab.tasks.written import Written
-from posenc.lab.train import OneProcess, Replicas, train
+from posenc.lab.train import OneProcess, Replicas, RunCheckpoint, train
 
 SAMPLE = 160
 

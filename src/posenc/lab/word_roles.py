@@ -1,21 +1,25 @@
-"""Attention before and after training: a layer that learns who does what to whom, with any encoding."""
+"""Attention before and after training: a layer that learns who does what to whom, with any encoding; a picture."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from posenc.attention import Attended, attention
-from posenc.core import validation
+from posenc.core import text_lines, validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding
 from posenc.inspect import AttentionMap
 from posenc.inspect.words import checked_words
 from posenc.lab.models.transformer import normal_parameter
 from posenc.torch import module
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NOUNS = ("dog", "man", "cat", "lion", "child", "bird")
 VERBS = ("bites", "sees", "follows", "hears")
@@ -172,3 +176,39 @@ def _map(layer: Layer, words: list[str], steps: int) -> AttentionMap:
     tokens = torch.tensor([[WORDS.index(word) for word in words]])
     weights = layer.attended(layer.inputs(tokens)).weights[0]
     return AttentionMap(tuple(words), layer.encoding, False, weights.double().numpy(), steps)
+
+
+def trained_maps(
+    encoding: Encoding | None, sentence: str = "Dog bites man", *, steps: int = STEPS, seed: int = 0
+) -> Figure:
+    """Draw attention maps of a sentence: the untrained heads above, the same heads after training below.
+
+    The title says how many roles of fresh sentences come out right. A guess has half of them.
+
+    Args:
+        encoding: For heads of width 16, or an added one of width 32; None for none.
+        sentence: Of the words in `WORDS`.
+        steps: Of training.
+        seed: Of the weights and the sentences.
+
+    Returns:
+        A figure of matplotlib.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+    """
+    from matplotlib.figure import Figure
+
+    from posenc.plot.attention_maps import attention_map
+
+    trained = trained_attention(sentence, encoding, steps=steps, seed=seed)
+    side = max(2.0, 0.5 * len(trained.after.words) + 0.9)
+    figure = Figure(figsize=(side * HEADS, 2 * side + 0.7), layout="constrained")
+    rows = figure.subplots(2, HEADS, squeeze=False)
+    for row, one, when in zip(rows, (trained.before, trained.after), ("before", f"after {steps} steps"), strict=True):
+        attention_map(one, ax=row)
+        for head, panel in enumerate(row):
+            panel.set_title(f"head {head}, {when}", fontsize="medium")
+    name = "no encoding" if encoding is None else text_lines.short(encoding)
+    figure.suptitle(f"{name}: {trained.accuracy:.0%} of the roles are right", fontsize="medium")
+    return figure

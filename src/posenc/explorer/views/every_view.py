@@ -9,6 +9,7 @@ from posenc.explorer.views.finder_view import FinderView
 from posenc.explorer.views.heads_view import HeadsView
 from posenc.explorer.views.media_view import MediaView
 from posenc.explorer.views.order_view import OrderView
+from posenc.explorer.views.roles_view import RolesView
 from posenc.explorer.views.scalings_view import ScalingsView
 from posenc.explorer.views.spectrum_view import SpectrumView
 from posenc.explorer.views.table_view import TableView
@@ -28,4 +29,5 @@ VIEWS: dict[str, type[View]] = {
     "compare": CompareView,
     "media": MediaView,
     "claims": ClaimsView,
+    "roles": RolesView,
 }

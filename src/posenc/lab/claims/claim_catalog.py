@@ -6,10 +6,8 @@ import difflib
 
 from posenc.lab.claims import (
     claims_on_cost,
-    claims_on_counting,
     claims_on_models,
     claims_on_order,
-    claims_on_printed_numbers,
     claims_on_rotation,
     claims_on_sinusoids,
     claims_on_training,
@@ -18,11 +16,9 @@ from posenc.lab.claims.claim import Claim
 
 _THEMES = (
     claims_on_order,
-    claims_on_counting,
     claims_on_sinusoids,
     claims_on_rotation,
     claims_on_cost,
-    claims_on_printed_numbers,
     claims_on_models,
     claims_on_training,
 )

@@ -7,7 +7,7 @@ import numpy as np
 from posenc import RoPE
 from posenc.inspect import position_change, rotation_error, score_by_distance
 from posenc.lab.claims.claim import Computation, computed
-from posenc.lab.claims.falling_with_distance import FALLS, GENERALLY, LONGEST, STRICT, nearer_is_higher
+from posenc.lab.claims.quantities import FALLS, GENERALLY, LONGEST, STRICT, nearer_is_higher
 from posenc.models.extension_planning.metrics import base_bound
 
 

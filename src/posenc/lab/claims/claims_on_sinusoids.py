@@ -19,7 +19,7 @@ from posenc.inspect import (
 )
 from posenc.inspect.properties import rows_in_dtype
 from posenc.lab.claims.claim import Computation, computed
-from posenc.lab.claims.falling_with_distance import FALLS, GENERALLY, LONGEST, STRICT, nearer_is_higher
+from posenc.lab.claims.quantities import FALLS, GENERALLY, LONGEST, STRICT, nearer_is_higher
 
 LENGTHS = (1, 7, 512, 100_000)
 

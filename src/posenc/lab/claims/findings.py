@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from posenc.core import plain_file
+from posenc.core.plain_file import write_whole
 from posenc.lab.claims import claim_catalog
 from posenc.lab.claims.claim import Claim, ClaimFinding, Word
 from posenc.lab.experiment import digest
-from posenc.lab.write_whole import write_whole
 
 #: The findings that ship with posenc.
 SHIPPED = Path(__file__).with_name("findings.json")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from posenc.core.plain_file import write_whole
 from posenc.lab import store
 from posenc.lab.comparison import planned_runs
 from posenc.lab.comparison.judge import Recommendation, Verdict, recommend
@@ -19,9 +20,8 @@ from posenc.lab.comparison.planned_runs import ComparisonPlan
 from posenc.lab.comparison.setting import WORDS, Measure, Setting, metric_value, settings
 from posenc.lab.engines.events import needed
 from posenc.lab.result import Result
-from posenc.lab.results_table import write_results_table
+from posenc.lab.store import write_results_table
 from posenc.lab.tasks.task_table import task_row
-from posenc.lab.write_whole import write_whole
 
 PICTURE = "report.png"
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from posenc.core import plain_file
+from posenc.core.plain_file import write_whole
 from posenc.lab.comparison.rate_sweep import RateSweep
 from posenc.lab.encodings import own_python_files
 from posenc.lab.experiment import Experiment, digest
 from posenc.lab.models.model_folder import model_folder
 from posenc.lab.result import Result
-from posenc.lab.write_whole import write_whole
 
 NAME = "plan.json"
 FAILURES = "failures.txt"

@@ -78,7 +78,7 @@ def train_experiment(experiment: Experiment, device: str = "cpu", checkpoint: st
     """Run `posenc.lab.trial.run` reproducibly, in a process of its own, with a checkpoint in a file if one is named."""
     from posenc.lab import trial
     from posenc.lab.machine import reproducible
-    from posenc.lab.run_checkpoint import RunCheckpoint
+    from posenc.lab.train import RunCheckpoint
 
     reproducible(device)
     kept = RunCheckpoint(Path(checkpoint), experiment) if checkpoint else None

@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from posenc.lab.comparison.comparison_picture import run_style
-from posenc.lab.extension_study.checkpoint_extension import CheckpointExtension
-from posenc.lab.extension_study.checkpoint_needle import DEPTHS
+from posenc.lab.extension_study.checkpoint_extension import DEPTHS, CheckpointExtension
 from posenc.lab.statistics import Interval, student_interval
 from posenc.models.extension_planning.planner import UNCHANGED
 

@@ -19,7 +19,7 @@ from posenc.lab.models.transformer import Transformer
 from posenc.lab.prepare import Trial, prepare
 from posenc.lab.result import Progress
 from posenc.lab.scoring import Examination, by_context, by_depth
-from posenc.lab.tasks.needle import Needle
+from posenc.lab.tasks.lookup import Needle
 from posenc.lab.train import train
 
 #: Of the rate of training, what a model is tuned at.

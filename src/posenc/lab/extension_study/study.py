@@ -12,12 +12,11 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from posenc.core import plain_file
 from posenc.core.declared_fields import Declared, Instance, Real, Whole
-from posenc.core.plain_file import json_of
+from posenc.core.plain_file import json_of, write_whole
 from posenc.lab.experiment import LONGEST, Experiment, digest
 from posenc.lab.result import Count, InstancesOf, Versions
 from posenc.lab.tasks.corpus import text_options
 from posenc.lab.tasks.task_table import experiment
-from posenc.lab.write_whole import write_whole
 
 #: How many lengths are read, in equal steps up to the one to reach.
 LENGTHS = 4

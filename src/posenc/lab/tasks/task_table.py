@@ -10,13 +10,12 @@ from typing import Any
 
 from posenc.diagnosis.code.user_file import load_target
 from posenc.lab.experiment import Experiment
-from posenc.lab.tasks import algorithmic, language, lookup, needle, wmt14, written
+from posenc.lab.tasks import algorithmic, language, lookup, wmt14, written
 from posenc.lab.tasks.task import Task, TaskRow
 
 TASKS: tuple[TaskRow, ...] = (
     *lookup.ROWS,
     *algorithmic.ROWS,
-    needle.ROW,
     algorithmic.PARITY,
     *language.ROWS,
     *written.ROWS,

@@ -11,6 +11,7 @@ import { heatMapView } from "./heat_map_view.js";
 import { mediaView } from "./media_view.js";
 import { orderView } from "./order_view.js";
 import { resultsView } from "./results_view.js";
+import { rolesView } from "./roles_view.js";
 import { scalingsView } from "./scalings_view.js";
 import { wavelengthsView } from "./wavelengths_view.js";
 
@@ -27,5 +28,6 @@ export const VIEWS = [
   configView,
   compareView,
   claimsView,
+  rolesView,
   resultsView,
 ];
