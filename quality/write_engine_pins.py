@@ -66,6 +66,14 @@ PACKAGES: tuple[tuple[str, str, str, bool], ...] = (
     ("ctranslate2", "ctranslate2", "4.8.5", False),
     ("openvino", "openvino", "2026.4.1", False),
     ("openvino-telemetry", "openvino-telemetry", "2025.2.0", False),
+    ("optimum", "optimum", "2.1.0", False),
+    ("optimum-onnx", "optimum-onnx", "0.1.0", False),
+)
+#: Packages that npm downloads: key, name and version.
+OF_NPM = (
+    ("transformers.js", "@huggingface/transformers", "4.3.2"),
+    ("onnxruntime-node", "onnxruntime-node", "1.30.0"),
+    ("onnxruntime-common", "onnxruntime-common", "1.30.0"),
 )
 #: Platforms besides this one, as pip names them, with the version of Python.
 ELSEWHERE = (
@@ -82,16 +90,31 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "d
 def main() -> None:
     """Write the pins of the packages that are named, or of all."""
     held: dict[str, Any] = json.loads(PINS.read_text())["packages"] if PINS.exists() else {}
+    chosen = sys.argv[1:]
     for key, name, version, from_source in PACKAGES:
-        if sys.argv[1:] and key not in sys.argv[1:]:
-            continue
-        files, size = _files(name, version, from_source)
-        held[key] = {"name": name, "version": version, "size": size, "files": files}
-        held[key] |= {"from_source": True} if from_source else {}
-        print(f"{key}: {len(files)} files, {size / 1e6:.1f} MB", flush=True)
-        PINS.write_text(
-            json.dumps({"about": __doc__.splitlines()[0], "packages": held}, indent=1, sort_keys=True) + "\n"
-        )
+        if not chosen or key in chosen:
+            files, size = _files(name, version, from_source)
+            pin = {"name": name, "version": version, "size": size, "files": files}
+            _keep(held, key, pin | ({"from_source": True} if from_source else {}))
+    for key, name, version in OF_NPM:
+        if not chosen or key in chosen:
+            _keep(held, key, _of_npm(name, version))
+
+
+def _keep(held: dict[str, Any], key: str, pin: dict[str, Any]) -> None:
+    """Write a pin beside those that are held."""
+    held[key] = pin
+    print(f"{key}: {len(pin['files'])} files, {pin['size'] / 1e6:.1f} MB", flush=True)
+    PINS.write_text(json.dumps({"about": __doc__.splitlines()[0], "packages": held}, indent=1, sort_keys=True) + "\n")
+
+
+def _of_npm(name: str, version: str) -> dict[str, Any]:
+    """Pin of a package of npm, which has one file for all platforms."""
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run(("npm", "pack", "--silent", "--pack-destination", place, f"{name}@{version}"), check=True)
+        (path,) = Path(place).iterdir()
+        files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()}
+        return {"name": name, "version": version, "size": path.stat().st_size, "files": files, "registry": "npm"}
 
 
 def _files(name: str, version: str, from_source: bool) -> tuple[dict[str, str], int]:

@@ -50,6 +50,14 @@ def source_digest(folders: Iterable[str]) -> str:
     return found.hexdigest()[:24]
 
 
+def folder_digest(folder: Path) -> str:
+    """Return a hash of the files in a folder."""
+    found = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        found.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()[:24]
+
+
 def kept_json(path: Path) -> Any:
     """Return the content of a JSON file of the cache; None where there is none, or it is damaged."""
     try:

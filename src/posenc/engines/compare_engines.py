@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from posenc.core import validation
 from posenc.engines.ask_engine import EngineReading, ask_engine, reading_of
-from posenc.engines.cache_folder import short_digest
+from posenc.engines.cache_folder import folder_digest, short_digest
 from posenc.engines.cell import Cell
 from posenc.engines.effect_on_logits import effects_on_logits
 from posenc.engines.engine import Engine
@@ -109,7 +109,7 @@ def _row(
 
 
 def kept_answers(question: EngineQuestion, engine: Engine, probe: Path | EngineFailure) -> KeptAnswer:
-    """Where an engine's answer is kept: another place for another probe, version or script.
+    """Where an engine's answer is kept: another place for a probe of other content, a version or a script.
 
     Raises:
         EngineFailure: The engine does not take such a file, or no probe can be written for it.
@@ -117,8 +117,7 @@ def kept_answers(question: EngineQuestion, engine: Engine, probe: Path | EngineF
     if isinstance(probe, EngineFailure):
         raise probe
     _require_taken(engine, question, probe)
-    script = engine.script.read_text(encoding="utf-8")
-    key = short_digest(probe.name, environment_folder(engine, question.cache).name, script)
+    key = short_digest(folder_digest(probe), environment_folder(engine, question.cache).name, engine.source)
     return KeptAnswer(probe, question.cache / "answers" / f"{engine.name}-{key}.npz")
 
 

@@ -12,6 +12,8 @@ from posenc.core import validation
 
 #: How an engine is seen: it runs the whole probe, or its own functions for positions are called.
 Kind = Literal["whole model", "functions"]
+#: Where a package comes from.
+Registry = Literal["pypi", "npm"]
 #: Folder of the scripts that run in engines' processes.
 RUNNERS = Path(__file__).parent / "runners"
 
@@ -26,6 +28,7 @@ class Package:
         size: Bytes to download; 0 where it is not known.
         hashes: SHA-256 of each file that may be installed, by its name; empty for a version that is not pinned.
         from_source: Whether it is built here from its source distribution.
+        registry: Whether pip or npm downloads it.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Package:
     size: int = 0
     hashes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     from_source: bool = False
+    registry: Registry = "pypi"
 
     @property
     def requirement(self) -> str:
@@ -52,6 +56,7 @@ class Engine:
         packages: What is installed for it; the first states its version.
         build: Packages that building the first from source needs.
         requires: Modules that the running environment must have, "torch" for example: none is ever downloaded.
+        programs: Programs that must be installed, "node" for example.
         model_types: Types of models that it takes; () for all that a probe is written for.
         where: Where its code for positions is, in words.
         reuse: Whether the running environment's own package is used where it has this version.
@@ -65,6 +70,7 @@ class Engine:
     packages: tuple[Package, ...]
     build: tuple[Package, ...] = ()
     requires: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
     model_types: tuple[str, ...] = ()
     where: str = ""
     reuse: bool = False
@@ -80,6 +86,13 @@ class Engine:
     def script(self) -> Path:
         """File of its runner."""
         return RUNNERS / f"{self.runner}.py"
+
+    @property
+    def source(self) -> str:
+        """Text of its runner, with that of the script in another language that it starts."""
+        return "".join(
+            path.read_text(encoding="utf-8") for path in sorted(self.script.parent.glob(f"{self.script.stem}.*"))
+        )
 
     def at(self, version: str) -> Engine:
         """Return the engine at another version, whose files are not pinned.

@@ -132,7 +132,8 @@ def last_line(errors: IO[bytes]) -> str:
     size = errors.seek(0, os.SEEK_END)
     errors.seek(max(size - TAIL, 0))
     lines = [line.strip() for line in errors.read().decode(errors="replace").splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith("ERROR") or "Error:" in line or "No space left" in line]
+    starts, parts = ("ERROR", "npm error notarget No "), ("Error:", "No space left")
+    telling = [line for line in lines if line.startswith(starts) or any(part in line for part in parts)]
     return (telling or lines or [""])[-1]
 
 

@@ -25,6 +25,7 @@ from posenc.engines.cache_folder import keep_json, kept_json, short_digest
 from posenc.engines.engine import Engine, Package
 from posenc.engines.engine_failure import EngineFailure
 from posenc.engines.engine_process import run_program
+from posenc.engines.npm_packages import npm_command, npm_file, unpack_npm
 
 #: Called with the name of the package, the bytes that are there and the bytes in all (0 where unknown).
 Progress = Callable[[str, int, int], None]
@@ -77,6 +78,9 @@ def environment_of(engine: Engine, cache: Path, stop: threading.Event, progress:
     for module in engine.requires:
         if importlib.util.find_spec(module) is None:
             raise EngineFailure("finding what it runs on", f"{module} is not installed here; pip install {module}")
+    for program in engine.programs:
+        if shutil.which(program) is None:
+            raise EngineFailure("finding what it runs on", f"{program} is not installed here; install Node.js with npm")
     standing = standing_environment(engine, cache)
     if standing is not None:
         return standing
@@ -133,38 +137,49 @@ def _require_room(folder: Path, size: int) -> None:
 
 
 def _download(package: Package, wheels: Path, stop: threading.Event, progress: Callable[[int], None]) -> None:
-    """Let pip download the file of a package, unless it is there from an earlier run."""
-    mark = wheels / f"{package.name}-{package.version}.done"
+    """Let pip or npm download the file of a package, unless it is there from an earlier run."""
+    mark = wheels / f"{package.name.replace('/', '-')}-{package.version}.done"
     if mark.exists():
         return
     step = f"downloading {package.name} {package.version}"
-    room = wheels / f".{package.name}.part"  # pip writes here until the file is whole, and its size is the progress
+    room = (
+        wheels / f".{package.name.replace('/', '-')}.part"
+    )  # all is written here until whole: its size is the progress
     shutil.rmtree(room, ignore_errors=True)
     room.mkdir()
-    requirements = room / "requirements.txt"
-    requirements.write_text(package.requirement + "\n", encoding="utf-8")
-    origin = ("--no-binary", package.name) if package.from_source else ("--only-binary", ":all:")
-    hashed = ("--require-hashes",) if package.hashes else ()
-    fetch = "wheel" if package.from_source else "download"
-    command = (
-        *PIP,
-        fetch,
-        "--no-deps",
-        *hashed,
-        *(origin if fetch == "download" else ("--no-build-isolation", *origin)),
-    )
-    target = ("--wheel-dir" if fetch == "wheel" else "--dest", str(room / "files"))
+    command = npm_command(package, room) if package.registry == "npm" else _pip_command(package, room)
     try:
         run_program(
-            (*command, *target, "--requirement", str(requirements)),
-            step=step, seconds=SECONDS, stop=stop, environment={**_building(package, wheels), "TMPDIR": str(room)},
+            command, step=step, seconds=SECONDS, stop=stop,
+            environment={**_building(package, wheels), "TMPDIR": str(room)},
             watch=lambda: progress(_bytes_below(room)),
         )  # fmt: skip
         for file in (room / "files").iterdir():
+            _require_hash(package, file, step)
             file.rename(wheels / file.name)
         mark.touch()
     finally:
         shutil.rmtree(room, ignore_errors=True)
+
+
+def _pip_command(package: Package, room: Path) -> tuple[str, ...]:
+    """Command that lets pip download the file of a package, or build it, into a folder."""
+    requirements = room / "requirements.txt"
+    requirements.write_text(package.requirement + "\n", encoding="utf-8")
+    origin = ("--no-binary", package.name) if package.from_source else ("--only-binary", ":all:")
+    hashed = ("--require-hashes",) if package.hashes else ()
+    if package.from_source:
+        verb, options, target = "wheel", ("--no-build-isolation", *origin), "--wheel-dir"
+    else:
+        verb, options, target = "download", origin, "--dest"
+    from_file = ("--requirement", str(requirements))
+    return (*PIP, verb, "--no-deps", *hashed, *options, target, str(room / "files"), *from_file)
+
+
+def _require_hash(package: Package, file: Path, step: str) -> None:
+    """Check the file of npm, which compares with what the registry says, against its pin; pip has done so itself."""
+    if package.registry == "npm" and package.hashes and _sha256(file) not in package.hashes.values():
+        raise EngineFailure(step, f"{file.name} has another SHA-256 than pinned")
 
 
 def _building(package: Package, wheels: Path) -> dict[str, str]:
@@ -194,7 +209,10 @@ def _unpack(engine: Engine, wheels: Path, part: Path, stop: threading.Event) -> 
     files = [_file_of(package, wheels) for package in engine.packages]
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
-    _unpacked(files, part / "site", engine.name, stop)
+    _unpacked([file for file in files if file.suffix == ".whl"], part / "site", engine.name, stop)
+    for package, file in zip(engine.packages, files, strict=True):
+        if package.registry == "npm":
+            unpack_npm(file, part / "site" / "node_modules" / package.name)
     return {file.name: _sha256(file) for file in files}
 
 
@@ -213,6 +231,8 @@ def _unpacked(files: list[Path], folder: Path, name: str, stop: threading.Event)
 
 def _file_of(package: Package, wheels: Path) -> Path:
     """The downloaded file of a package."""
+    if package.registry == "npm":
+        return npm_file(package, wheels)
     start = f"{package.name.lower().replace('-', '_')}-{package.version}"
     for file in sorted(wheels.iterdir()):
         if file.name.lower().replace("-", "_").startswith(start.replace("-", "_")) and file.suffix == ".whl":

@@ -24,6 +24,7 @@ def pinned(*names: str) -> tuple[Package, ...]:
             held[name]["size"],
             MappingProxyType(held[name]["files"]),
             held[name].get("from_source", False),
+            held[name].get("registry", "pypi"),
         )
         for name in names
     )
@@ -76,6 +77,15 @@ def known_engines() -> tuple[Engine, ...]:
         Engine(
             "ctranslate2", "whole model", "run_ctranslate2", pinned("ctranslate2"), requires=("torch", "transformers"),
             where="ctranslate2/converters/transformers.py and src/layers/attention.cc",
+        ),
+        Engine(
+            "transformers.js", "whole model", "run_transformers_js",
+            pinned(
+                "transformers.js", "onnxruntime-node", "onnxruntime-common", "optimum", "optimum-onnx", "onnxruntime",
+                "onnx", "protobuf", "ml-dtypes", "transformers-4", "tokenizers-4", "huggingface-hub-4",
+            ),
+            requires=("torch", "safetensors"), programs=("node", "npm"),
+            where="src/models/session.js: position_ids and caches; rotations are in the graph that Optimum exports",
         ),
         Engine(
             "vllm", "functions", "run_vllm", pinned("vllm"),
