@@ -111,7 +111,7 @@ def _answer_all(engine: Engine, questions: list[EngineQuestion], cache: Path, st
                 one.path.parent.mkdir(parents=True, exist_ok=True)
                 (Path(place) / str(number)).mkdir()
             if requests:
-                run_requests(engine, Path(place), 60.0 * len(requests), stop)
+                run_requests(engine, Path(place), engine.seconds + 60.0 * len(requests), stop)
     except Stopped:
         say(f"{engine.name}: stopped")
     except EngineFailure as failure:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from posenc.engines import EngineRow, engine_table
+from posenc.engines.cache_folder import cache_folder
+from posenc.engines.compare_engines import compare_engines
+from posenc.engines.engine import RUNNERS, named
+from posenc.engines.engine_question import read_question
+from posenc.engines.known_engines import known_engines
 
 GPT_OSS = {
     "model_type": "gpt_oss", "head_dim": 64, "hidden_size": 2880, "num_attention_heads": 64, "num_key_value_heads": 8,
@@ -48,7 +57,7 @@ def test_a_folder_saved_by_transformers_5_in_mlx_lm() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", ["onnxruntime-genai", "mobius", "openvino"])
+@pytest.mark.parametrize("name", ["onnxruntime-genai", "mobius", "openvino", "transformers.js"])
 def test_whole_models_agree_on_llama_with_the_older_keys(name: str) -> None:
     parameters = dict(SAVED_BY_TRANSFORMERS_5["rope_parameters"])  # type: ignore[call-overload]
     older = {key: value for key, value in SAVED_BY_TRANSFORMERS_5.items() if key != "rope_parameters"}
@@ -82,3 +91,39 @@ def test_long_rope_is_chosen_by_the_sequence_or_by_the_served_length() -> None:
     assert found["sglang"].cells["frequencies"].value == "as the file"
     assert found["vllm"].cells["frequencies"].value.startswith("The long list of LongRoPE is used where the short one")
     assert found["vllm"].reports[0].startswith("vllm-project/vllm#27431")
+
+
+GPT2 = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 3, "n_positions": 128, "vocab_size": 100}
+#: What transformers.js is given, and what else it could be given: two mistakes in the positions that it makes itself.
+PLANTED = {
+    "cached keys are not counted": (
+        "{ input_ids: rest, attention_mask: mask, past_key_values }",
+        "{ input_ids: rest, attention_mask: mask, past_key_values, position_ids: integers(rest.tolist()"
+        ".map((row) => row.map((_, at) => at))) }",
+    ),
+    "masked tokens are counted": (
+        "const first = await model(inputs)",
+        "const first = await model({ ...inputs, position_ids: integers(padded.map((row) => "
+        "row.slice(0, cut).map((_, at) => at))) })",
+    ),
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("planted", [None, *PLANTED])
+def test_positions_that_transformers_js_makes(planted: str | None, tmp_path: Path) -> None:
+    rows(
+        {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}, "transformers.js"
+    )
+    engine = named(known_engines(), "transformers.js")
+    for name in ("run_transformers_js.py", "run_transformers_js.mjs"):
+        text = (RUNNERS / name).read_text(encoding="utf-8")
+        if planted and name.endswith(".mjs"):
+            right, wrong = PLANTED[planted]
+            assert right in text
+            text = text.replace(right, wrong)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    engine = replace(engine, runner=str(tmp_path / "run_transformers_js"))
+    question = read_question(GPT2, cache_folder(), "tests")
+    (row,) = compare_engines(question, [engine], threading.Event(), lambda *_: None).rows
+    assert (row.failure, row.cells["rows"].source, row.differs) == ("", "live", planted is not None)
