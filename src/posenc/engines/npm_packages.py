@@ -7,6 +7,7 @@ import sys
 import tarfile
 from pathlib import Path, PurePosixPath
 
+from posenc.core import plain_file
 from posenc.engines.engine import Package
 from posenc.engines.engine_failure import EngineFailure
 
@@ -50,7 +51,7 @@ def unpack_npm(file: Path, folder: Path) -> None:
     """
     others = PLATFORMS - {sys.platform}
     try:
-        with tarfile.open(file) as archive:
+        with plain_file.opened(file) as packed, tarfile.open(fileobj=packed) as archive:
             for member in archive:
                 parts = PurePosixPath(member.name).parts[1:]  # the first is a folder that holds all
                 if not member.isfile() or others & set(parts[:-1]):
@@ -60,8 +61,6 @@ def unpack_npm(file: Path, folder: Path) -> None:
                 content = archive.extractfile(member)
                 target = folder.joinpath(*parts)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                if content is not None:
-                    with target.open("wb") as place:
-                        shutil.copyfileobj(content, place)
+                target.write_bytes(b"" if content is None else content.read())
     except tarfile.TarError as error:
         raise EngineFailure(f"installing {file.name}", f"the file is damaged: {error}") from None
