@@ -168,12 +168,10 @@ def _pip_command(package: Package, room: Path) -> tuple[str, ...]:
     requirements.write_text(package.requirement + "\n", encoding="utf-8")
     origin = ("--no-binary", package.name) if package.from_source else ("--only-binary", ":all:")
     hashed = ("--require-hashes",) if package.hashes else ()
-    if package.from_source:
-        verb, options, target = "wheel", ("--no-build-isolation", *origin), "--wheel-dir"
-    else:
-        verb, options, target = "download", origin, "--dest"
-    from_file = ("--requirement", str(requirements))
-    return (*PIP, verb, "--no-deps", *hashed, *options, target, str(room / "files"), *from_file)
+    isolated = ("--no-build-isolation",) if package.from_source else ()
+    verb, target = ("wheel", "--wheel-dir") if package.from_source else ("download", "--dest")
+    options = ("--no-deps", *hashed, *isolated, *origin, target, str(room / "files"))
+    return (*PIP, verb, *options, "--requirement", str(requirements))
 
 
 def _require_hash(package: Package, file: Path, step: str) -> None:
