@@ -118,7 +118,8 @@ def compare_on_group(encoding, sharding, causal):
         if index < len(own):
             close(mine[index], sharding.shard(theirs, rank, axis=axes[index]))
         else:
-            total = mine[index].clone()
+            # Ranks add up memory as it lies, and a gradient may lie transposed on one of them.
+            total = mine[index].clone(memory_format=torch.contiguous_format)
             dist.all_reduce(total)
             close(total, theirs)
 

@@ -139,7 +139,7 @@ def on_processes(count, *arguments):
 
 
 def test_two_processes_attend_as_one_does():
-    few = [RECORDS.index(encoding) for encoding in (RoPE(dim=8), *firsts("T5Bias", "PaTH", "Shaw"))]
+    few = [RECORDS.index(encoding) for encoding in (RoPE(dim=8), *firsts("T5Bias", "PaTH", "TransformerXL"))]
     ran = on_processes(2, "zigzag", *few)
     assert [code for *_, code in ran] == [0, 0], ran
     assert ran[0][0] == "4 encodings on 2 ranks, zigzag\n"
