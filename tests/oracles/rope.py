@@ -1,5 +1,7 @@
 """Su et al. 2021, eq. 14 and 15: the block-diagonal rotation matrix times the vector, one plane at a time."""
 
+from functools import lru_cache
+
 import mpmath
 
 from oracles import scalings
@@ -18,7 +20,13 @@ def theta(encoding, plane):
 
 
 def rotated_by(encoding, plane, position):
-    """e^(i·m·θ); where a revolution is a whole number of positions, θ of what is left after whole revolutions."""
+    """e^(i·m·θ) in the precision of the caller; once for all vectors and libraries."""
+    return _rotated_by(encoding, plane, position, mpmath.mp.prec)
+
+
+@lru_cache(maxsize=4096)
+def _rotated_by(encoding, plane, position, precision):
+    """Where a revolution is a whole number of positions, θ of what is left after whole revolutions."""
     scaling = getattr(encoding, "scaling", None)
     whole = (
         scalings.wavelength(scaling, encoding.base, encoding.dim, plane) if type(scaling).__name__ == "Resonance" else 0

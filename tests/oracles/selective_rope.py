@@ -1,5 +1,7 @@
 """Selective RoPE (Movahedi et al. 2025): the angles of the keys up to a place, written out and added, pair by pair."""
 
+from functools import lru_cache
+
 import mpmath
 
 
@@ -41,18 +43,33 @@ def gate_of(encoding, head, params, x):
     return 1 / (1 + mpmath.exp(-logit))
 
 
-def sums(encoding, head, places, keys, params, x, size=False):
-    """The angle of every pair at each of these places."""
-    order = sorted((i for i in range(len(keys)) if keys[i] <= max(places)), key=lambda i: keys[i])
+def frozen(value):
+    """Lists as tuples and tables as pairs, so that what was worked out of them is found again."""
+    pairs = sorted(value.items()) if isinstance(value, dict) else value
+    return tuple(map(frozen, pairs)) if isinstance(pairs, list | tuple) else pairs
+
+
+@lru_cache(maxsize=16)
+def added(encoding, head, keys, learned, x, size, precision):
+    """What each key adds to the angle of every pair, with its place, in the order of places."""
+    params = dict(learned)
+    order = sorted(range(len(keys)), key=lambda i: keys[i])
     rows = [lows(encoding, params, x[i], size) for i in order]
-    found = [[mpmath.mpf(0)] * (encoding.dim // 2) for _ in places]
+    found = []
     for at, i in enumerate(order):
         gate, near = gate_of(encoding, head, params, x[i]), rows[max(0, at - encoding.taps + 1) : at + 1]
-        added = [angle(encoding, head, pair, params, near, gate, size) for pair in range(encoding.dim // 2)]
-        for angles, place in zip(found, places, strict=True):
-            if keys[i] <= place:
-                angles[:] = [total + more for total, more in zip(angles, added, strict=True)]
+        pairs = range(encoding.dim // 2)
+        found.append((keys[i], [angle(encoding, head, pair, params, near, gate, size) for pair in pairs]))
     return found
+
+
+def sums(encoding, head, places, keys, params, x, size=False):
+    """The angle of every pair at each of these places."""
+    steps = added(encoding, head, frozen(keys), frozen(params), frozen(x), size, mpmath.mp.prec)
+    seen = [[angles for at, angles in steps if at <= place] for place in places]
+    return [
+        [sum((angles[pair] for angles in some), mpmath.mpf(0)) for pair in range(encoding.dim // 2)] for some in seen
+    ]
 
 
 def rotated(x, angles):

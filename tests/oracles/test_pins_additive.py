@@ -4,7 +4,6 @@ hand."""
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace as Fields
 
 import mpmath
 
@@ -18,6 +17,7 @@ from oracles import (
     time2vec,
     timestep_embedding,
 )
+from oracles.fields import Fields
 
 
 def printed(values: list, digits: int = 4) -> list[float]:

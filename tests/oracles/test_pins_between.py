@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace as Fields
 
 import pytest
 
 from oracles import additive_grape, dape, dape_v2, gated_bias, path, row_gate
+from oracles.fields import Fields
 from posenc import ALiBi
 
 #: Slope 1/2 for the one head.

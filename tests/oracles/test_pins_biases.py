@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace as Fields
 
 import pytest
 
@@ -18,6 +17,7 @@ from oracles import (
     sandwich,
     t5_bias,
 )
+from oracles.fields import Fields
 
 
 def test_alibi_rules() -> None:

@@ -6,13 +6,14 @@ import math
 from types import SimpleNamespace
 
 from oracles import backward, concatenated, learned_scale, partial, scaled, summed
+from oracles.fields import Fields
 
 
-class Learned(SimpleNamespace):
+class Learned(Fields):
     """A table of two rows."""
 
 
-class RoPE(SimpleNamespace):
+class RoPE(Fields):
     """One plane, whose angle is the position."""
 
 

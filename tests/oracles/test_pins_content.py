@@ -4,7 +4,6 @@ from."""
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace as Fields
 
 import pytest
 
@@ -23,6 +22,7 @@ from oracles import (
     value_rotation,
     xpos,
 )
+from oracles.fields import Fields
 
 
 def printed(values: list, digits: int = 4) -> list[float]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace as Fields
 
 from oracles import cayley_string, comrope, fope, liere, multiplicative_grape, pope, rope_pp, spherical_rope, xd_rope
+from oracles.fields import Fields
 
 COS, SIN = math.cos(1), math.sin(1)
 

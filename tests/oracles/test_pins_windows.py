@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace as Fields
 
 import pytest
 
 from oracles import decomposed, graph_distance, log_cpb, window_bias
+from oracles.fields import Fields
 
 
 def test_window_rows() -> None:
