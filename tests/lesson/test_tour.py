@@ -14,7 +14,9 @@ from posenc.explorer.lesson.lesson_page import SECTIONS
 from posenc.explorer.lesson.orders import PAIRS
 from posenc.lab.engines.events import Event
 from posenc.lab.result import Progress
+from posenc.lab.scoring import Examination
 from posenc.lab.tokens import FEWEST_CHARACTERS, default_text
+from posenc.lab.tour_model import train_and_show
 
 NAMES = ["none", "sinusoidal", "learned", "rotary", "ALiBi", "T5"]
 
@@ -34,12 +36,21 @@ def page_data(text):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
+def trained_here(experiments, workers):
+    """As the pool does, which tests/lab/test_tour_models.py runs; in this process."""
+    for index, (name, experiment) in enumerate(experiments.items()):
+        yield from (Event(index, report) for report in train_and_show(name, experiment))
+
+
 @pytest.fixture(scope="module")
 def done(short_text, tmp_path_factory):
-    """A whole lesson, with next to no training."""
-    output = tmp_path_factory.mktemp("tour") / "tour.html"
-    journey = tour.Journey(tour.Settings(text=short_text, output=output, steps=3, workers=2, seed=5))
-    steps = list(journey.steps())
+    """A whole lesson, with next to no training, measured on a few windows of its text, which is short."""
+    output, sequences = tmp_path_factory.mktemp("tour") / "tour.html", Examination.sequences
+    journey = tour.Journey(tour.Settings(text=short_text, output=output, steps=3, seed=5))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tour, "run_tour", trained_here)
+        patched.setattr(Examination, "sequences", lambda exam, length, count=8: sequences(exam, length, min(count, 8)))
+        steps = list(journey.steps())
     return journey, steps, output.read_text(encoding="utf-8")
 
 
