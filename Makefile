@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+# Bytecode is kept even where the environment forbids it: tests start hundreds of interpreters, and each would compile
+# the sources again.
+export PYTHONDONTWRITEBYTECODE :=
 # What hypothesis draws from in this run, printed with the command; give the number again to draw the same.
 SEED ?= $(shell date +%s)
 TOUR ?=
