@@ -23,6 +23,7 @@ from posenc.lab.comparison.ranks import mean_ranks, rank_picture
 from posenc.lab.comparison.setting import Setting
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import Result
+from posenc.lab.statistics import Interval
 from posenc.lab.store import read_results_table
 from posenc.plot.export import image
 
@@ -50,8 +51,9 @@ page makes no statement on any encoding."""
 RANKS = """## Ranks
 
 Mean rank over the tasks above, at the longest test length that is not at the floor. For each seed the encodings are
-ranked in every task, and the ranks are averaged; the interval is Student's over the seeds. A rank says nothing of how
-far apart two encodings are: the tables do."""
+ranked in every task, and the ranks are averaged; the interval is Student's over the seeds. Ranks that are the same for
+every seed have no spread, and so no interval: they are not certain. A rank says nothing of how far apart two encodings
+are: the tables do."""
 ORDER = """## What is planned, and its cost
 
 The first block, ENCODINGS encodings on TASKS tasks, is done before the rest, task by task. Processor time is that of
@@ -112,12 +114,14 @@ def page() -> str:
         parts += _task(setting)
     if ranked := mean_ranks(settings):
         parts += [RANKS, "![Mean ranks of the encodings with their intervals](images/table_ranks.svg)"]
-        rows = (
-            (escaped(name), f"{each.mean:.2f}", f"{each.low:.2f} to {each.high:.2f}") for name, each in ranked.items()
-        )
+        rows = ((escaped(name), f"{each.mean:.2f}", _interval_of_ranks(each)) for name, each in ranked.items())
         parts.append(table(["encoding", "mean rank", "95 % interval"], rows))
     parts += [_numbers(ORDER, ENCODINGS=FIRST_BLOCK[0], TASKS=FIRST_BLOCK[1]), _planned(plan, results), _second(plan)]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _interval_of_ranks(rank: Interval) -> str:
+    return f"{rank.low:.2f} to {rank.high:.2f}" if rank.low < rank.high else "the same for every seed"
 
 
 def _start(plan: ComparisonPlan, results: dict[str, Result]) -> str:
