@@ -74,7 +74,8 @@ build/lesson.html: $(VENV)/.test $(VENV)/.kernels
 build/lecture/lecture.md: docs/lecture.ipynb $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m nbconvert --log-level=ERROR --execute --to markdown --output-dir $(@D) $<
 
-# What `make test` leaves out: every record in every library, compiled and traced. A stopped run goes on where it was.
+# What `make test` leaves out: every record in every library, and each way through the code compiled. A stopped run goes
+# on where it was.
 nightly: $(VENV)/.test $(VENV)/.kernels oldest pythons try-dist
 	OMP_NUM_THREADS=1 PYTHONPATH=quality $(BIN)/pytest -n $(WORKERS) -m nightly -p resume --resume build/nightly
 

@@ -36,7 +36,7 @@ CHEATS = {
     "fake reports": (HEAD + FAKE + RANDOM, 1, "none of the known mistakes explains it"),
     "endless loop": (f"{HEAD}def mine(length, dim):\n    while True: pass\n", 4, "it did not answer within 3 s"),
     "endless loop while loading": (f"{HEAD}while True: pass\n", 4, "it did not answer within 3 s"),
-    "too much memory": (f"{HEAD}x = [bytearray(1 << 28) for _ in range(1000)]\n", 4, "MemoryError"),
+    "too much memory": (f"{HEAD}x = [np.empty(1 << 28, np.uint8) for _ in range(1000)]\n", 4, "MemoryError"),
     "memory when called": (
         f"{HEAD}def mine(length, dim):\n    return np.ones(1 << 40)\n",
         4,

@@ -50,6 +50,12 @@ def daily(encoding: Encoding, check: Check) -> bool:
     return encoding in encodings and not check.slow
 
 
+def asked(encoding: Encoding, check: Check) -> bool:
+    """Whether a costly check is asked at all: the costliest of one sample of each way through the code, which others
+    that differ in numbers alone take too."""
+    return encoding in DISTINCT | {MINE} or not (check.slow or check.name in OP_BY_OP)
+
+
 @pytest.mark.parametrize("encoding", by_night(RECORDS, daily=(DISTINCT | {MINE}) - LONG))
 def test_conforms(encoding: Encoding) -> None:
     outcomes = {check.name: _failure(check, encoding) for check in QUICK if check.applies(encoding)}
@@ -63,7 +69,7 @@ def test_conforms(encoding: Encoding) -> None:
         pytest.param(encoding, check, marks=[] if daily(encoding, check) else [pytest.mark.nightly])
         for encoding in RECORDS
         for check in checks_for(encoding)
-        if check.name in COSTLY
+        if check.name in COSTLY and asked(encoding, check)
     ],
 )
 def test_conforms_when_compiled(encoding: Encoding, check: Check) -> None:

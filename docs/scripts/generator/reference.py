@@ -91,6 +91,7 @@ def _tree(module: str) -> ast.Module:
     return ast.parse(_source(module).read_text(encoding="utf-8"))
 
 
+@cache
 def _imports(module: str) -> dict[str, tuple[str, str]]:
     """The names that a module imports from posenc, each with the module and the name there."""
     package = module if _source(module).stem == "__init__" else module.rpartition(".")[0]
