@@ -111,6 +111,23 @@ def test_bad_input_is_one_line_before_any_training(here, capsys, words, says):
     assert says in err[0]
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--text", "book.txt"], "text must be an absolute path on a Ray cluster, whose machines begin in other"),
+        (["NoPE(dim=64)", "--task", "bpe-lm", "--tokenizer", "pieces"], "tokenizer must be an absolute path"),
+        (["mine.py:Mine", "--task", "copy", "--width", "16", "--heads", "2"], "FILE.py must be an absolute path"),
+    ],
+)
+def test_a_relative_path_is_refused_on_a_cluster_of_other_folders(here, capsys, monkeypatch, words, says):
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    (here / "book.txt").write_text("A book. " * 1000)
+    assert main(["compare", *words, "--engine", "ray"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+    assert f"Write {here}" in line
+
+
 def test_damaged_files_are_refused(here, capsys):
     (here / "out").mkdir()
     (here / "out" / store.NAME).write_text("{}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,7 +146,9 @@ class CompareVerb(run_engine.EngineVerb):
         stored = read(self.out)  # before anything that takes time
         if not self.mix_versions:
             check_versions(stored.results.values(), str(self.out))
-        cost = plan_cost(self._plan(), sweep, device if self.engine == "local" else "cpu")
+        plan = self._plan()
+        self._check_paths(plan)
+        cost = plan_cost(plan, sweep, device if self.engine == "local" else "cpu")
         for line in cost.left_out:
             say(line)
         if not cost.runs:
@@ -224,6 +227,22 @@ class CompareVerb(run_engine.EngineVerb):
             tokenizer=self._tokenizer(folder, tasks),
         )
         return runs
+
+    def _check_paths(self, plan: Sequence[Experiment]) -> None:
+        """Refuse relative paths where a run is done on a cluster, whose machines begin in folders of their own."""
+        if self.engine != "ray" or not os.environ.get("RAY_ADDRESS"):
+            return
+        own = {name for run in plan for name in planned_runs.own_files(run)}
+        given = [("FILE.py" if name.endswith(".py") else "model", name) for name in sorted(own)]
+        text = self.text or ""
+        given += [("text", text)] if text and not text.startswith("datasets:") else []
+        given += [("tokenizer", str(self.tokenizer))] if self.tokenizer is not None else []
+        for name, path in given:
+            if not Path(path).is_absolute():
+                raise ValueError(
+                    f"{name} must be an absolute path on a Ray cluster, whose machines begin in other folders; got "
+                    f"{path!r}. Write {Path(path).resolve()}, and put it there on every machine."
+                )
 
     def _tokenizer(self, folder: ModelFolder | None, tasks: Sequence[str]) -> str:
         """Folder of the tokenizer, or "" where pieces are learned."""
