@@ -11,6 +11,7 @@ import argparse
 import concurrent.futures
 import contextlib
 import json
+import re
 import sys
 import tempfile
 import threading
@@ -193,7 +194,7 @@ def _not_known(stored: dict[str, Any], names: list[str]) -> list[str]:
             if row is None:
                 why[name, NOT_ASKED] = why.get((name, NOT_ASKED), 0) + 1
             elif _mark(row) == "–":
-                reason = row.get("why", "").split("; got ")[0]
+                reason = re.split(r"; got | \(supported|\. The following", row.get("why", ""))[0]
                 why[name, reason] = why.get((name, reason), 0) + 1
     lines = [f"- {name}, {count} of {len(stored['models'])}: {reason}" for (name, reason), count in why.items()]
     return ["Not known, by engine and number of configs:", "", *lines, ""]

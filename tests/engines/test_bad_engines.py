@@ -286,3 +286,17 @@ def test_a_table_without_an_answer_says_so() -> None:
     silent = EngineRow("one", "1.0", "model", {"pairs": Cell("not known", "")}, {}, failure="starting it: no Python")
     table = EngineTable("config.json", "llama", ("pairs",), (), (silent,))
     assert (table.verdict, table.exit_code) == ("no engine answered", 3)
+
+
+def test_other_roles_are_cells_that_say_why_they_are_not_known(tmp_path: Path) -> None:
+    config = {
+        "model_type": "deepseek_v32", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+        "qk_nope_head_dim": 8, "qk_rope_head_dim": 8, "v_head_dim": 8, "index_head_dim": 16, "index_n_heads": 2,
+    }  # fmt: skip
+    engines = [fake_engine(tmp_path, "one", GOOD), fake_engine(tmp_path, "two", GOOD)]
+    table = compare_engines(read_question(config, tmp_path, "tests"), engines, threading.Event(), lambda *_: None)
+    assert table.fields[-1] == "indexer"
+    assert [line for line in table.unknown() if "indexer" in line] == [
+        "not known, indexer, one, two: queries and keys of attention are asked alone"
+    ]
+    assert table.exit_code == 3

@@ -80,7 +80,16 @@ def _lines(table: EngineTable) -> list[str]:
     headers = ("engine", "version", "how", *table.fields)
     rows = [(row.engine, row.version.split(" on ")[0], row.kind, *_cells(table, row)) for row in table.rows]
     share = f"{table.live_share:.0%} of the cells are live: the engine's own process computed them here"
-    return [Heading(table.verdict), *table.meant, "", *columns(headers, rows), "", share, *table.remarks()]
+    return [
+        Heading(table.verdict),
+        *table.meant,
+        "",
+        *columns(headers, rows),
+        "",
+        share,
+        *table.remarks(),
+        *table.unknown(),
+    ]
 
 
 def _cells(table: EngineTable, row: EngineRow) -> Iterator[str]:

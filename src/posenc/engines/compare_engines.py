@@ -17,7 +17,7 @@ from posenc.engines.cache_folder import folder_digest, short_digest
 from posenc.engines.cell import Cell
 from posenc.engines.effect_on_logits import effects_on_logits
 from posenc.engines.engine import Engine
-from posenc.engines.engine_cells import live_cells, table_fields
+from posenc.engines.engine_cells import cells_of_roles, live_cells, table_fields
 from posenc.engines.engine_failure import EngineFailure
 from posenc.engines.engine_question import EngineQuestion, lengths_of, written_probe
 from posenc.engines.environments import Environment, environment_folder, environment_of
@@ -71,7 +71,9 @@ def compare_engines(
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    fields = table_fields(question.positions)
+    roles = cells_of_roles(question.positions)
+    rows = tuple(replace(row, cells={**row.cells, **roles}) for row in rows)
+    fields = (*table_fields(question.positions), *roles)
     unasked = (f"{group.part}, not asked, {_in_a_line(group)}" for group in question.unasked)
     meant = (*map(_in_a_line, question.positions.groups), *unasked)
     return EngineTable(question.name, question.positions.model_type, fields, meant, rows)

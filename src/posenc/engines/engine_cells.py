@@ -11,7 +11,7 @@ import numpy as np
 from posenc.diagnosis.mistake import Finding
 from posenc.engines.ask_engine import EngineReading
 from posenc.engines.cell import Cell
-from posenc.models.model_positions import LayerGroup, ModelPositions, Window, layer_ranges
+from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions, Window, layer_ranges
 from posenc.models.pair_rotation import PairRotation, pair_rotation
 from posenc.probe.judge_probe import ERRORS
 from posenc.probe.rotation_reading import LayerRotation
@@ -21,6 +21,8 @@ FIELDS: tuple[Field, ...] = get_args(Field)
 #: Names of findings that belong to a field of their own; every other belongs to the first field that differs.
 FIELD_OF: dict[str, Field] = {"attention factor": "amplitude", "amplitude": "amplitude", "window": "window"}
 SAME = "as the file"
+#: Why cells of other roles are not known.
+NOT_ASKED = "queries and keys of attention are asked alone"
 #: Amplitudes that differ by less than this, relatively, are the same.
 LEAST_AMPLITUDE = 1e-4
 
@@ -31,6 +33,20 @@ def table_fields(positions: ModelPositions) -> tuple[Field, ...]:
     if "rotates" in doors:
         return ("pairs", "channels", "frequencies", "amplitude", "window")
     return ("biases",) if "biases" in doors else ("rows",)
+
+
+def cells_of_roles(positions: ModelPositions) -> dict[str, Cell]:
+    """Cells of rotations that no engine is asked about: those of an indexer, of compressed keys, of draft layers.
+
+    Args:
+        positions: Of the file.
+
+    Returns:
+        A cell for each role that the file states besides attention's queries and keys, which says why it is not known.
+    """
+    roles = [rotation.role for group in positions.groups for rotation in group.roles]
+    drafts = ["draft" for group in positions.groups if group.part == DRAFT]
+    return {name: Cell("not known", NOT_ASKED) for name in dict.fromkeys([*roles, *drafts])}
 
 
 def live_cells(reading: EngineReading, expected: ModelPositions) -> dict[Field, Cell]:

@@ -105,6 +105,20 @@ class EngineTable(text_lines.Lines):
         differing = [line for row in self.differing for line in _difference_lines(row)]
         return [*differing, *(f"{row.engine}: {row.failure}" for row in self.rows if row.failure)]
 
+    def unknown(self) -> list[str]:
+        """Return why cells are not known, each reason once, with the engines and fields that it is of.
+
+        Returns:
+            Lines of text; engines that failed are not among them, since `remarks` names these.
+        """
+        found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+        for row in self.rows:
+            for name, cell in row.cells.items():
+                if cell.source == "not known" and not row.failure.endswith(cell.value):
+                    engines, fields = found.setdefault(cell.value, ({}, {}))
+                    engines[row.engine], fields[name] = None, None
+        return [f"not known, {', '.join(fields)}, {', '.join(of)}: {why}" for why, (of, fields) in found.items()]
+
     def plain(self) -> dict[str, Any]:
         """Return the table as JSON has it.
 

@@ -22,17 +22,25 @@ export function enginesTable(answers) {
       rows.map((row) => [name(row), ...fields.map((field) => cell(row, field))]),
     ),
     rows.filter(({ effects }) => effects.length).map(moved),
+    reasons(rows).map(([why, engines]) => element("p", { class: "hint" }, `Not known, ${engines.join(", ")}: ${why}`)),
     ask,
   ];
+}
+
+/** Why cells are not known: each reason once, with its engines. */
+function reasons(rows) {
+  const found = new Map();
+  for (const { engine, why } of rows.filter((row) => row.why)) found.set(why, [...(found.get(why) ?? []), engine]);
+  return [...found];
 }
 
 function name({ engine, version }) {
   return element("span", {}, engine, " ", element("span", { class: "hint" }, version));
 }
 
-function cell({ cells, why }, field) {
+function cell({ cells }, field) {
   const found = cells.find((one) => one.field === field);
-  if (!found || found.source === "not known") return element("span", { class: "hint" }, why || "not known");
+  if (!found || found.source === "not known") return element("span", { class: "hint" }, "not known");
   return element("span", { class: found.differs ? "differs" : null }, found.differs ? `✗ ${found.value}` : found.value);
 }
 
