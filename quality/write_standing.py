@@ -85,7 +85,7 @@ def _tables(held: list[dict[str, Any]], known: tuple[Engine, ...], cache: Path, 
 def _is_answered(engine: Engine, question: EngineQuestion) -> bool:
     """Whether an engine's answer is kept, or it is known to have none."""
     try:
-        path = kept_answers(question, engine, written_probe(question)).path
+        path = kept_answers(question, engine, written_probe(question, gguf=engine.gguf)).path
         return path.is_file() or path.with_suffix(".error").is_file()
     except EngineFailure:
         return True
@@ -95,7 +95,7 @@ def _answer_all(engine: Engine, questions: list[EngineQuestion], cache: Path, st
     """Let one process answer all questions, so that the engine is imported once."""
     waiting = []
     for question in questions:
-        probe = written_probe(question)
+        probe = written_probe(question, gguf=engine.gguf)
         with contextlib.suppress(EngineFailure):
             answer = kept_answers(question, engine, probe)
             if not answer.path.is_file():

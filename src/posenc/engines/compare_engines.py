@@ -61,10 +61,10 @@ def compare_engines(
     Raises:
         Stopped: `stop` was set.
     """
-    probe = written_probe(question)
+    probes = {gguf: written_probe(question, gguf=gguf) for gguf in {engine.gguf for engine in engines}}
     number = min(os.cpu_count() or 1, 4) if workers is None else validation.integer("workers", workers, 1, 64)
     with concurrent.futures.ThreadPoolExecutor(number) as pool:
-        waiting = [pool.submit(_row, question, engine, probe, stop, watch, spell) for engine in engines]
+        waiting = [pool.submit(_row, question, engine, probes[engine.gguf], stop, watch, spell) for engine in engines]
         try:
             rows = tuple(one.result() for one in waiting)
         except BaseException:
@@ -118,7 +118,7 @@ def kept_answers(question: EngineQuestion, engine: Engine, probe: Path | EngineF
     """
     if isinstance(probe, EngineFailure):
         raise probe
-    _require_taken(engine, question, probe)
+    _require_taken(engine, question)
     key = short_digest(folder_digest(probe), environment_folder(engine, question.cache).name, engine.source)
     return KeptAnswer(probe, question.cache / "answers" / f"{engine.name}-{key}.npz")
 
@@ -152,7 +152,7 @@ def _what_to_write(
     for spelling in other_spellings(question.config):
         asked = question._replace(config=spelling.config)
         with contextlib.suppress(EngineFailure):
-            answer = kept_answers(asked, engine, written_probe(asked))
+            answer = kept_answers(asked, engine, written_probe(asked, gguf=engine.gguf))
             if _reading(engine, environment, answer, stop, watch).diagnosis.agree:
                 return f"{spelling.words}; it was run, and then does as the file says"
     return ""
@@ -177,15 +177,13 @@ def _reading(
         raise
 
 
-def _require_taken(engine: Engine, question: EngineQuestion, probe: Path) -> None:
+def _require_taken(engine: Engine, question: EngineQuestion) -> None:
     """Refuse what an engine is known not to take."""
     name = question.positions.model_type
     if engine.model_types and name not in engine.model_types:
         raise EngineFailure("choosing its code", f"none for {name} that can be called by itself", expected=True)
     if engine.kind == "functions" and table_fields(question.positions)[0] != "pairs":
         raise EngineFailure("choosing its code", "only its functions for rotations can be called", expected=True)
-    if engine.gguf and not (probe / "model.gguf").is_file():
-        raise EngineFailure("writing the probe", f"no GGUF file is written for {name} yet", expected=True)
 
 
 def _effects(question: EngineQuestion, reading: EngineReading) -> dict[int, float]:

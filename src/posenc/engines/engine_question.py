@@ -46,15 +46,20 @@ def read_question(config: Mapping[str, Any] | str | Path, cache: Path, code: str
     return EngineQuestion(name, text, from_config(text), cache, code, unasked)
 
 
-def written_probe(question: EngineQuestion) -> Path | EngineFailure:
-    """Folder of the file's probe, written once; or why none can be."""
-    folder = question.cache / "probes" / short_digest(question.config, question.code, LENGTH)
+def written_probe(question: EngineQuestion, *, gguf: bool) -> Path | EngineFailure:
+    """Folder of the file's probe, written once; or why none can be.
+
+    Args:
+        question: The file.
+        gguf: Whether an engine that reads GGUF is asked: its probe may need more layers than that of others.
+    """
+    folder = question.cache / "probes" / short_digest(question.config, question.code, LENGTH, gguf)
     if (folder / "probe.json").is_file():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     part = folder.with_name(f".{folder.name}.{os.getpid()}-{threading.get_ident()}")
     try:
-        _write_probe(question.config, part)
+        _write_probe(question, part, gguf)
         with contextlib.suppress(OSError):  # another thread or process was faster
             part.rename(folder)
     except EngineFailure as failure:
@@ -66,18 +71,16 @@ def written_probe(question: EngineQuestion) -> Path | EngineFailure:
     return folder
 
 
-def _write_probe(config: Mapping[str, Any], folder: Path) -> None:
-    """Write the probe, with its GGUF file where one is known for the architecture."""
-    for gguf in (True, False):
-        try:
-            write_probe(config, folder, length=LENGTH, gguf=gguf)
-            return
-        except ImportError as error:
-            reason = f"{error.name} is not installed here; pip install {error.name}"
-            raise EngineFailure("writing the probe", reason) from None
-        except ValueError as error:
-            if not gguf or not str(error).startswith("gguf"):
-                raise EngineFailure("writing the probe", str(error), expected=True) from None
+def _write_probe(question: EngineQuestion, folder: Path, gguf: bool) -> None:
+    try:
+        write_probe(question.config, folder, length=LENGTH, gguf=gguf)
+    except ImportError as error:
+        reason = f"{error.name} is not installed here; pip install {error.name}"
+        raise EngineFailure("writing the probe", reason) from None
+    except ValueError as error:
+        known = not gguf or not str(error).startswith("gguf")
+        reason = str(error) if known else f"no GGUF file is written for {question.positions.model_type} yet"
+        raise EngineFailure("writing the probe", reason, expected=True) from None
 
 
 def lengths_of(config: Mapping[str, Any]) -> tuple[int, ...]:
