@@ -84,6 +84,11 @@ def test_a_planted_mistake_is_named(name: str, folder: Path) -> None:
     assert [finding.name for finding in reading.diagnosis.findings] == [mistake]
 
 
+def test_a_window_that_ends_between_two_asked_distances_is_a_range(folder: Path) -> None:
+    (finding,) = read_probe(folder, engine(*PLANTED["window"][0])(folder, BASE)).diagnosis.findings
+    assert finding.sentence == "Queries see 17 to 32 positions where all keys are meant."
+
+
 def test_the_guide_prints_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile("\n".join((GUIDE_ENGINE, GUIDE_RUN)), "docs/probe.md", "exec"), {})

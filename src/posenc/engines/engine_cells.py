@@ -176,7 +176,9 @@ def _frequencies_in_words(found: LayerRotation) -> str:
 def _window_in_words(found: LayerRotation) -> str:
     if found.hidden_from is None:
         return f"keys are seen up to {found.seen_to} positions back, as far as was asked"
-    return f"window of {(found.seen_to or 0) + 1} positions"
+    least = (found.seen_to or 0) + 1
+    most = "" if found.hidden_from == least else f" to {found.hidden_from}"
+    return f"window of {least}{most} positions"
 
 
 _WORDS: dict[Field, Callable[[LayerRotation], str]] = {

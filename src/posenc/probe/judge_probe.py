@@ -156,13 +156,14 @@ def windows_that_differ(expected: ModelPositions, layers: tuple[LayerRotation, .
         if reading.seen_ahead is not None:
             sides = (("back", before, seen, hidden), ("ahead", after, reading.seen_ahead, reading.hidden_ahead))
             yield from (
-                WindowDifference(reading.layer, side, _keys(size), _keys(far if nearest else None))
+                WindowDifference(reading.layer, side, _keys(size), _keys_between(far or 0, nearest))
                 for side, size, far, nearest in sides
                 if not _fits(far or 0, nearest, size)
             )
         elif expected.windows_known and seen is not None and not _fits(seen, hidden, before):
-            meant, found = (None if one is None else one + 1 for one in (before, seen if hidden else None))
-            yield WindowDifference(reading.layer, "", _keys(meant), _keys(found))
+            meant = None if before is None else before + 1  # with the query's own key
+            found = _keys_between(seen + 1, None if hidden is None else hidden + 1)
+            yield WindowDifference(reading.layer, "", _keys(meant), found)
 
 
 def _fits(seen: int, hidden: int | None, size: int | None) -> bool:
@@ -171,6 +172,13 @@ def _fits(seen: int, hidden: int | None, size: int | None) -> bool:
 
 def _keys(size: int | None) -> str:
     return "all keys" if size is None else f"{size} positions"
+
+
+def _keys_between(seen: int, hidden: int | None) -> str:
+    """Keys that are seen in words; not every distance was asked, so their number may be between two."""
+    if hidden is None or hidden == seen + 1:
+        return _keys(None if hidden is None else seen)
+    return f"{seen} to {hidden - 1} positions"
 
 
 def _windows(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> tuple[Finding, ...]:
