@@ -26,8 +26,6 @@ from posenc.testing.effects import called
 from posenc.testing.named_check import PAIRWISE, close, differ, ensure, named_check, refused, same_but_for_rounding
 
 SIZES = (3, 2, 4, 2)
-#: The arguments that hold positions.
-ARGUMENTS = ("positions", "query_positions", "key_positions")
 
 
 def uneven_grid(axes: int) -> np.ndarray:
