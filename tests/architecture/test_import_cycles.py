@@ -155,5 +155,4 @@ def test_threads_may_use_names_first() -> None:
 def test_threads_may_use_every_name_and_module_first(seed: int) -> None:
     lazy = [name for name, path in modules(SOURCE).items() if path.with_suffix(".pyi").exists()]
     others = [name for name in modules(SOURCE) if not name.endswith("__main__") and not packages(name) & ENTERED_FIRST]
-    assert first_use(seed, *lazy) == ""
-    assert first_use(seed, *lazy, *others) == ""
+    assert first_use(seed, *lazy, *(others if seed % 2 else [])) == ""

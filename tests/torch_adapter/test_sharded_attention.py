@@ -146,8 +146,9 @@ def test_two_processes_attend_as_one_does():
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("scheme", ["zigzag", "contiguous", "ulysses"])
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize(
+    ("count", "scheme"), [(2, "zigzag"), (2, "contiguous"), (2, "ulysses"), (4, "zigzag")], ids=str
+)
 def test_processes_attend_as_one_does_with_every_encoding(count, scheme):
     ran = on_processes(count, scheme)
     assert [code for *_, code in ran] == [0] * count, ran
