@@ -118,7 +118,10 @@ def check_like(like: Any) -> None:
 def checked_pair(query_positions: Any, key_positions: Any, like: Array | None = None) -> tuple[Positions, Positions]:
     """Check positions of queries and of keys, of one library: numbers and lists follow the other array, or `like`."""
     check_like(like)
-    if like is None:
+    if isinstance(query_positions, Positions) and isinstance(key_positions, Positions):
+        if query_positions.lib.name == key_positions.lib.name:
+            return query_positions, key_positions
+    elif like is None:
         given = (each for each in (query_positions, key_positions) if arrays.library_name(each) is not None)
         like = next(given, None)
     query_positions, key_positions = (

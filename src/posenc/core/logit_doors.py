@@ -128,7 +128,8 @@ class AttentionBias(Encoding):
             )
         # While tracing, a bound on a length would become part of the program.
         if query.readable and key.readable:
-            batch = np.broadcast_shapes(*(tuple(shape[:last]) for shape in shapes))
+            several = max(map(len, shapes)) > -last
+            batch = np.broadcast_shapes(*(tuple(shape[:last]) for shape in shapes)) if several else ()
             count = self.heads * math.prod((*batch, *(shape[last] for shape in shapes)))
             if count > validation.LARGEST_BYTES // 8:
                 lib.check_size(

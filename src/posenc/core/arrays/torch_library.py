@@ -104,7 +104,9 @@ class Torch(Library):
 
     def full_precision(self) -> AbstractContextManager[Any]:
         torch, where = self.xp, self.device.type
-        return torch.autocast(where, enabled=False) if torch.amp.is_autocast_available(where) else nullcontext()
+        # A program that is traced without autocast may run with it.
+        on = torch.amp.is_autocast_available(where) and (torch.is_autocast_enabled(where) or self.compiling())
+        return torch.autocast(where, enabled=False) if on else nullcontext()
 
     def rectified(self, x: Array, leak: float) -> Array:
         return self.xp.nn.functional.leaky_relu_(x, leak) if leak else self.xp.relu_(x)

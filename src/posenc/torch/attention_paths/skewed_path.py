@@ -56,8 +56,8 @@ def _unsupported_positions(call: AttentionCall) -> str | None:
     reason = unsupported_steps(call)
     if reason is not None:
         return reason
-    steps = call.key_positions[..., 0].double() - call.query_positions[..., 0].double()
-    if not (steps == steps.flatten()[0]).all() or not (steps == steps.round()).all():
+    apart = call.key_positions[..., 0].double() - call.query_positions[..., 0].double()
+    if _first_step(call) % 1 or (apart.ndim and not (apart == apart[0]).all()):
         return "queries of several rows are ahead of their keys by several distances, or by a part of one"
     return None
 
@@ -239,8 +239,13 @@ def _score(call: AttentionCall, score: HeldEncoding, k: Any, least: int, most: i
 
 def _step(call: AttentionCall, query_positions: int, key_positions: int) -> int:
     """From the position of a query to that of a key, by their indices."""
-    first = call.key_positions[..., 0].double() - call.query_positions[..., 0].double()
-    return int(first.flatten()[0].item()) + key_positions - query_positions
+    return int(_first_step(call)) + key_positions - query_positions
+
+
+def _first_step(call: AttentionCall) -> Any:
+    """From the first query to the first key, whose positions rise by one and are as far apart in every row."""
+    at, to = call.query.bounds, call.key.bounds
+    return 0 if at is None or to is None else to[0] - at[0]
 
 
 def _tile(

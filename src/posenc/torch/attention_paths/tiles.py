@@ -163,7 +163,7 @@ def _tile(
     output = scaled_dot_product_attention(
         q, k, v, attn_mask=added, dropout_p=call.dropout, scale=call.scale, enable_gqa=grouped
     )
-    return rotated_back(call, output, _part(call, call.query, start, stop))
+    return rotated_back(call, output, _part(call, call.query, start, stop)) if call.value_rotations else output
 
 
 def _faded(call: AttentionCall, prepared: dict[int, PreparedKeys], far: Any, start: int, stop: int) -> int:
@@ -286,10 +286,9 @@ def softmax_(logits: Any) -> Any:
 
 def _part(call: AttentionCall, positions: Positions, start: int, stop: int) -> Positions:
     """Positions of some of the tokens, an axis before the coordinates where there are several."""
-    several = bool(call.held) and call.held[0].encoding.axes > 1
-    tokens = positions.array.shape[-2 if several else -1]
-    if start == 0 and validation.equals_one_of(stop, tokens):
+    if start == 0 and validation.equals_one_of(stop, call.queries if positions is call.query else call.keys):
         return positions
+    several = bool(call.held) and call.held[0].encoding.axes > 1
     return positions.part((..., slice(start, stop), slice(None)) if several else (..., slice(start, stop)))
 
 
