@@ -105,7 +105,7 @@ class Torch(Library):
     def full_precision(self) -> AbstractContextManager[Any]:
         torch, where = self.xp, self.device.type
         # A program that is traced without autocast may run with it.
-        on = torch.amp.is_autocast_available(where) and (torch.is_autocast_enabled(where) or self.compiling())
+        on = torch.amp.is_autocast_available(where) and (self.compiling() or torch.is_autocast_enabled(where))
         return torch.autocast(where, enabled=False) if on else nullcontext()
 
     def rectified(self, x: Array, leak: float) -> Array:
