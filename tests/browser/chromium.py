@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,6 +61,19 @@ class Watched:
 
     def close(self) -> None:
         self.context.close()
+
+
+def until(page: Any, expression: str, seconds: float = 30) -> Any:
+    """The value of an expression as soon as it is true.
+
+    Playwright's own wait evaluates text inside the page, which the page's policy refuses whenever the first look is
+    not the last.
+    """
+    end = time.monotonic() + seconds
+    while not (value := page.evaluate(expression)):
+        assert time.monotonic() < end, f"not so after {seconds} s: {expression}"
+        page.wait_for_timeout(50)
+    return value
 
 
 if __name__ == "__main__":  # for make: whether there is a browser

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from browser.chromium import until
 from posenc import RoPE, Sinusoidal
 from posenc.explorer import Explorer
 from posenc.explorer.explorer_page import Opening, static_page
@@ -15,7 +16,12 @@ def readout(page):
     return page.locator(".readout").first.text_content()
 
 
+#: The picture is there, and no question is on its way whose answer would draw another.
+SETTLED = "document.querySelector('.plot')?.cellCentre && !document.documentElement.hasAttribute('data-asking')"
+
+
 def click_cell(page, row, column):
+    until(page, SETTLED)
     x, y = page.evaluate(f"document.querySelector('.plot').cellCentre({row}, {column})")
     page.locator("canvas.heat-map").click(position={"x": x, "y": y})
 
@@ -58,7 +64,7 @@ def test_sliders_change_the_encoding_and_the_picture(watched, server):
     page.wait_for_url(re.compile("dim%3D12.*base%3D20000"))
     encoding = RoPE(dim=12, base=20_000.0)
     assert page.get_by_label("Encoding", exact=True).input_value() == "RoPE(dim=12, base=20000.0)"
-    page.locator(".worked .step", has_text="20000").wait_for()
+    page.locator(".worked .step", has_text="20000^(2/12)").wait_for()
     assert abs(value_of(readout(page)) - np.cos(3 * encoding.frequencies.radians()[1])) < 5e-7
 
 
@@ -167,7 +173,7 @@ def test_a_shared_link_opens_in_another_explorer_and_holds_neither_port_nor_toke
     page.locator(".drop textarea").fill(config)
     page.locator(".group", has_text="3 layers").wait_for()
     page.get_by_role("button", name="Copy link").click()
-    page.wait_for_function("copied.length")
+    until(page, "copied.length")
     (link,) = page.evaluate("copied")
     assert link.startswith("#view=config&")
     for address in (link, page.url):
@@ -198,7 +204,7 @@ def test_the_picture_is_seen_without_scrolling(watched, server, view):
     page = watched(height=720).open(server.address + f"#view={view}&encoding=RoPE(dim=64)")
     picture = page.locator(".stage .plot").first
     picture.wait_for()
-    page.wait_for_function("document.querySelector('.stage .plot').getBoundingClientRect().height > 200")  # it is drawn
-    page.wait_for_function("!document.documentElement.hasAttribute('data-asking')")
+    until(page, "document.querySelector('.stage .plot').getBoundingClientRect().height > 200")  # it is drawn
+    until(page, "!document.documentElement.hasAttribute('data-asking')")
     box = picture.bounding_box()
     assert box["y"] + box["height"] <= 720

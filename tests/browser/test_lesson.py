@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from browser.chromium import until
 from browser.untrained import live_data, longer_data
 from lesson.pretend_models import pretend_model
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -153,7 +154,7 @@ def test_the_readers_own_words_take_vectors_of_the_file_in_every_section(watched
     words.get_by_role("button", name="Next order").click()
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     words.get_by_role("button", name="Copy link").click()
-    again = watched().open(page.wait_for_function("window.copied").json_value())
+    again = watched().open(until(page, "window.copied"))
     assert again.locator("#words .veil").count() == 0, "a link opens what it names"
     again.locator("#view-words .keep").wait_for(state="attached")
     assert again.locator("#view-words .chip").all_text_contents() == words.locator(".chip").all_text_contents()
@@ -396,7 +397,7 @@ TEXTS = """() => {
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
 def test_no_slide_is_cut_off_or_small_and_their_number_stays(watched, lesson, width, height):
     page = watched(width=width, height=height).open(lesson[0].as_uri() + "#slide=top")
-    bar, cut, small, counts = page.locator("#slide-bar"), [], [], set()
+    bar, cut, small, counts = page.locator("#slide-bar"), [], [], {}
     page.wait_for_timeout(3000)  # every slide is counted
     last = ""
     while page.url != last:
@@ -410,7 +411,7 @@ def test_no_slide_is_cut_off_or_small_and_their_number_stays(watched, lesson, wi
         ):
             cut.append(name)
         small += [(name, *text) for text in page.evaluate(TEXTS) if text[0] < 23.9]
-        counts.add(page.locator("#slide-bar output").inner_text().partition(" of ")[2])
+        counts.setdefault(page.locator("#slide-bar output").inner_text().partition(" of ")[2], []).append(name)
         page.keyboard.press("PageDown")
     assert not cut
     assert not small
@@ -420,7 +421,7 @@ def test_no_slide_is_cut_off_or_small_and_their_number_stays(watched, lesson, wi
 @pytest.mark.browser
 def test_a_link_opens_the_second_slide_of_a_picture(watched, lesson):
     page = watched(width=1280, height=720).open(lesson[0].as_uri() + "#slide=ladder-picture-2")
-    page.wait_for_function("location.hash === '#slide=ladder-picture-2' && document.querySelector('#ladder.current')")
+    until(page, "location.hash === '#slide=ladder-picture-2' && document.querySelector('#ladder.current') !== null")
     page.locator("#ladder .marks").wait_for()
 
 
@@ -465,7 +466,7 @@ def test_a_link_reopens_a_view_and_a_button_saves_its_pictures(watched, lesson):
     page.locator("#view-waves").get_by_label("Positions", exact=True).press("Home")
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     page.locator("#view-waves").get_by_role("button", name="Copy link").click()
-    link = page.wait_for_function("window.copied").json_value()
+    link = until(page, "window.copied")
     again = watched().open(link)
     again.locator("#view-waves .keep").wait_for(state="attached")
     assert again.locator("#view-waves").get_by_label("Positions", exact=True).input_value() == "0"
@@ -474,7 +475,7 @@ def test_a_link_reopens_a_view_and_a_button_saves_its_pictures(watched, lesson):
     shown = words.locator(".chip").all_inner_texts()
     page.evaluate("window.copied = ''")
     words.get_by_role("button", name="Copy link").click()
-    again = watched().open(page.wait_for_function("window.copied").json_value())
+    again = watched().open(until(page, "window.copied"))
     assert again.locator("#words .veil").count() == 0, "a link opens what it names"
     again.locator("#view-words .keep").wait_for(state="attached")
     assert again.locator("#view-words .chip").all_text_contents() == shown

@@ -11,6 +11,8 @@ const PICTURES = [
 ];
 /** How small a single part may get that no slide holds, and how large a slide with much room. */
 const [SMALLEST, LARGEST] = [0.3, 1.25];
+/** How often a part is made smaller until it fits: each time less, since its letters stay as large. */
+const ROUNDS = 8;
 
 /** Put a view's parts into two columns, in their order; the returned function puts them back. */
 export function divided(view) {
@@ -118,7 +120,7 @@ function packed(parts, space) {
 /** Make pictures smaller until a pane fits, then all of it; a pane with much room is made larger. */
 function squeeze(chosen, main, space) {
   const pictures = chosen.filter((part) => least(part) < 1);
-  for (let round = 0; round < 3 && main.getBoundingClientRect().height > space; round += 1)
+  for (let round = 0; round < ROUNDS && main.getBoundingClientRect().height > space; round += 1)
     for (const part of pictures) {
       const over = (main.getBoundingClientRect().height - space) / pictures.length;
       const height = part.getBoundingClientRect().height;
@@ -134,7 +136,7 @@ function squeeze(chosen, main, space) {
 
 function shrink(part, space) {
   zoomTo(part, 1);
-  for (let round = 0; round < 4; round += 1) {
+  for (let round = 0; round < ROUNDS; round += 1) {
     const height = part.getBoundingClientRect().height;
     if (height <= space) return;
     zoomTo(part, Math.max(SMALLEST, (zoomOf(part) * space) / height - 0.005));
