@@ -134,6 +134,7 @@ function pictured(state, frame) {
 function grid(picture, { across, up, margin }, width, height) {
   const [soft, rule] = [pageColour("--soft"), pageColour("--line")];
   const bottom = height - margin.bottom;
+  const most = Math.max(2, Math.min(5, Math.floor((bottom - margin.top) / (2 * margin.letters))));
   const text = (x, y, words, anchor) =>
     svg(
       "text",
@@ -142,7 +143,7 @@ function grid(picture, { across, up, margin }, width, height) {
     );
   return [
     up
-      .ticks(5)
+      .ticks(most)
       .map((tick) => [
         svg("line", { x1: margin.left, x2: width - margin.right, y1: up.at(tick), y2: up.at(tick), stroke: rule }),
         text(margin.left - 8, up.at(tick), shown(tick, 4), "end"),
