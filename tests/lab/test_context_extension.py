@@ -149,7 +149,7 @@ def test_the_command_goes_on_where_it_was(tmp_path, capsys):
             "experiment must train a language model or the needle with one RoPE without",
         ),
         (["--seeds", "0"], "seeds must be 1 or more; got 0. Use 5 for a verdict."),
-        (["--task", "needle", "--trained", "6", "--length", "12"], "length must be at least 4 for 1 needles; got 3"),
+        (["--task", "needle", "--trained", "6", "--length", "12"], "length must be at least 6 for 2 needles; got 3"),
         (["--text", "missing.txt"], "text must name a readable file of UTF-8 text; got 'missing.txt'"),
     ],
 )

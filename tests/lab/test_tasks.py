@@ -5,7 +5,9 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
+from posenc.lab.prepare import prepare
 from posenc.lab.tasks import algorithmic
 from posenc.lab.tasks.task import NOTHING
 from posenc.lab.tasks.task_table import TASKS, experiment, task_of, task_row
@@ -115,6 +117,35 @@ def test_a_needle_lies_at_its_depth():
             assert x.index(x[-1]) == 2 * round(at * 19)
             assert (about == x.index(x[-1])).all()
             assert len({token for token in x[:-2] if 16 <= token < 32}) == 4
+
+
+@pytest.mark.parametrize("tested", [False, True])
+def test_a_fact_that_was_updated_has_its_older_values_before_it(tested):
+    task = task_row("needle").kind(needles=2, updates=2)
+    batch = (task.test_batch if tested else task.batch)(np.random.default_rng(3), 64, 32)
+    for x, y, about in zip(batch.tokens.tolist(), batch.targets.tolist(), batch.about, strict=True):
+        *older, last = (i for i in range(30) if x[i] == x[-1])
+        assert len(older) == 2
+        assert y[-1] == x[last + 1] not in {x[i + 1] for i in older}
+        assert (about == last).all()
+        assert len({token for token in x[:-2] if 16 <= token < 32}) == 2
+    if tested:  # from the first place that has room for older ones before it, to the last one
+        assert (batch.about[0, 0], batch.about[-1, 0]) == (4, 28)
+
+
+def test_without_positions_an_encoder_cannot_tell_the_last_value_of_a_fact_from_an_older_one():
+    options = {"model": "encoder", "options": (("needles", 1), ("updates", 1)), "test_lengths": (32,), "length": 32}
+    told = {}
+    for encoding in ("NoPE(dim=16)", "RoPE(dim=8)"):
+        trial = prepare(experiment(encoding, "needle", width=16, heads=2, layers=1, **options))
+        tokens = trial.task.batch(np.random.default_rng(0), 8, 32).tokens
+        swapped = tokens.copy()
+        for row in swapped:
+            first, last = np.flatnonzero(row[:-1] == row[-1])
+            row[[first + 1, last + 1]] = row[[last + 1, first + 1]]
+        logits = [trial.model.eval()(torch.tensor(each))[:, -1] for each in (tokens, swapped)]
+        told[encoding] = float((logits[0] - logits[1]).detach().abs().max())
+    assert told["NoPE(dim=16)"] < 1e-5 < 1e-3 < told["RoPE(dim=8)"]
 
 
 def test_a_translation_has_the_words_of_its_source_in_the_other_order():

@@ -50,10 +50,10 @@ No task has judged runs of two encodings yet; up to here pilots alone were run, 
 page makes no statement on any encoding."""
 RANKS = """## Ranks
 
-Mean rank over the tasks above, at the longest test length that is not at the floor. For each seed the encodings are
-ranked in every task, and the ranks are averaged; the interval is Student's over the seeds. Ranks that are the same for
-every seed have no spread, and so no interval: they are not certain. A rank says nothing of how far apart two encodings
-are: the tables do."""
+Mean rank over the tasks above of which every seed stands, at the longest test length that is not at the floor. For
+each seed the encodings are ranked in every task, and the ranks are averaged; the interval is Student's over the
+seeds. Ranks that are the same for every seed have no spread, and so no interval: they are not certain. A rank says
+nothing of how far apart two encodings are: the tables do."""
 ORDER = """## What is planned, and its cost
 
 The first block, ENCODINGS encodings on TASKS tasks, is done before the rest, task by task. Processor time is that of
@@ -85,23 +85,30 @@ def found() -> tuple[ComparisonPlan, dict[str, Result], ComparisonReport | None]
 
 
 def standing() -> list[Setting]:
-    """Settings with judged runs of at least two encodings, without encodings that lack a seed."""
+    """Settings with judged runs of at least two encodings, without seeds that some encoding lacks."""
     _, _, judged = found()
     settings = []
     for each in judged.judged if judged is not None else ():
         one = each.setting
-        whole = {name: runs for name, runs in one.results.items() if len(runs) == len(one.seeds)}
-        if len(whole) > 1:
+        of_all = set.intersection(*(set(runs) for runs in one.results.values()))
+        whole = {name: {seed: runs[seed] for seed in sorted(of_all)} for name, runs in one.results.items()}
+        if len(whole) > 1 and of_all:
             settings.append(Setting(one.common, one.metric, whole, one.sweep))
     return settings
+
+
+def _whole(settings: list[Setting]) -> list[Setting]:
+    """Those of which every planned seed stands."""
+    planned = {run.seed for run in found()[0].experiments}
+    return [each for each in settings if set(each.seeds) == planned]
 
 
 def pictures() -> dict[str, str]:
     """Pictures of the page by their names among the images."""
     settings = standing()
     drawn = {f"table_{each.common.task}.svg": comparison_picture([each]) for each in settings}
-    if ranked := mean_ranks(settings):
-        drawn["table_ranks.svg"] = rank_picture(ranked, len(settings))
+    if ranked := mean_ranks(whole := _whole(settings)):
+        drawn["table_ranks.svg"] = rank_picture(ranked, len(whole))
     return {name: image(figure, "svg").data.decode() for name, figure in drawn.items()}
 
 
@@ -112,7 +119,7 @@ def page() -> str:
     parts = [WIDE + _start(plan, results), *([NOTHING] if not settings else ["## What stands"])]
     for setting in settings:
         parts += _task(setting)
-    if ranked := mean_ranks(settings):
+    if ranked := mean_ranks(_whole(settings)):
         parts += [RANKS, "![Mean ranks of the encodings with their intervals](images/table_ranks.svg)"]
         rows = ((escaped(name), f"{each.mean:.2f}", _interval_of_ranks(each)) for name, each in ranked.items())
         parts.append(table(["encoding", "mean rank", "95 % interval"], rows))
@@ -155,6 +162,8 @@ def _task(setting: Setting) -> Iterator[str]:
     headers, rows, _ = score_table(setting)
     yield f"### {setting.common.task}"
     yield _wrapped(setting.conditions() + ".")
+    if not _whole([setting]):
+        yield "The other seeds are still to be run, so nothing is decided here."
     yield f"![Scores by test length and training loss on {setting.common.task}](images/table_{setting.common.task}.svg)"
     yield table(list(headers), (tuple(map(escaped, row)) for row in rows))
     yield _wrapped(_at_the_edge(setting))

@@ -66,8 +66,7 @@ class ExtendVerb(run_engine.EngineVerb):
     """The length of training, in tokens; that of the task, or of the config of --model, if left out."""
 
     length: int | None = None
-    """The length to reach; if left out, 256 for the language model, 1024 for the needle, and with --model four times
-    the length of training."""
+    """The length to reach; 256 if left out, and with --model four times the length of training."""
 
     seeds: int | None = None
     """How many models are trained for each task; 5 if left out."""

@@ -159,6 +159,8 @@ class Needle(Task):
         keys: How many different keys there are.
         values: How many different values there are.
         fillers: How many different fillers there are.
+        updates: Older values of the key that is asked for, which stand before the one that counts. Without positions
+            nothing tells which one that is.
     """
 
     depth: Annotated[float, Real(-1.0, 1.0)] = -1.0
@@ -166,6 +168,7 @@ class Needle(Task):
     keys: Annotated[int, Whole(1, 1 << 10)] = 16
     values: Annotated[int, Whole(2, 1 << 10)] = 16
     fillers: Annotated[int, Whole(1, 1 << 10)] = 16
+    updates: Annotated[int, Whole(0, 1 << 8)] = 0
 
     def _check_together(self) -> None:
         if self.needles > self.keys:
@@ -186,24 +189,44 @@ class Needle(Task):
 
     def _drawn(self, rng: np.random.Generator, size: int, length: int, depths: np.ndarray | None) -> Batch:
         room = (length - 2) // 2  # pairs of tokens before the question
-        if room < self.needles:
+        facts = self.needles + self.updates
+        if room < facts:
             raise ValueError(
-                f"length must be at least {2 * self.needles + 2} for {self.needles} needles; got {length}. Ask for a "
-                "longer text."
+                f"length must be at least {2 * facts + 2} for {facts} needles; got {length}. Ask for a longer text."
             )
         tokens = self.values + self.keys + rng.integers(0, self.fillers, (size, length))
-        slots = rng.permuted(np.broadcast_to(np.arange(room), (size, room)), axis=1)[:, : self.needles]
-        if depths is not None:
-            asked = np.rint(depths * (room - 1)).astype(np.int64)[:, None]
-            slots = np.concatenate([asked, np.where(slots[:, 1:] == asked, slots[:, :1], slots[:, 1:])], 1)
+        slots = rng.permuted(np.broadcast_to(np.arange(room), (size, room)), axis=1)
+        last = room - 1 - self.updates
+        asked = None if depths is None else self.updates + np.rint(depths * last).astype(np.int64)[:, None]
+        if self.updates:
+            slots = self._slots(slots, rng.integers(self.updates, room, (size, 1)) if asked is None else asked)
+        elif asked is not None:
+            others = slots[:, 1 : self.needles]
+            slots = np.concatenate([asked, np.where(others == asked, slots[:, :1], others)], 1)
+        slots = slots[:, : self.needles + self.updates]
         keys = rng.permuted(np.broadcast_to(np.arange(self.keys), (size, self.keys)), axis=1)[:, : self.needles]
         values = rng.integers(0, self.values, keys.shape)
+        if self.updates:
+            older = (values[:, :1] + rng.integers(1, self.values, (size, self.updates))) % self.values
+            values = np.concatenate([values, older], 1)
+            keys = np.concatenate([keys, np.repeat(keys[:, :1], self.updates, 1)], 1)
         np.put_along_axis(tokens, 2 * slots, self.values + keys, 1)
         np.put_along_axis(tokens, 2 * slots + 1, values, 1)
         tokens[:, -2], tokens[:, -1] = self.vocabulary - 1, self.values + keys[:, 0]
         targets = np.full_like(tokens, NOTHING)
         targets[:, -1] = values[:, 0]
         return Batch(tokens, targets, about=np.broadcast_to(2 * slots[:, :1], tokens.shape))
+
+    def _slots(self, drawn: np.ndarray, asked: np.ndarray) -> np.ndarray:
+        """Slots of the needles, that of the one asked for first, then of its older values, which are before it."""
+        older = _first(drawn, drawn < asked, self.updates)
+        used = (drawn[..., None] == np.concatenate([asked, older], 1)[:, None]).any(-1)
+        return np.concatenate([asked, _first(drawn, ~used, self.needles - 1), older], 1)
+
+
+def _first(numbers: np.ndarray, wanted: np.ndarray, count: int) -> np.ndarray:
+    """The first numbers of each row that are wanted, (rows, count)."""
+    return np.take_along_axis(numbers, np.argsort(~wanted, 1, kind="stable")[:, :count], 1)
 
 
 ROWS = (
@@ -244,6 +267,7 @@ ROWS = (
         Needle,
         "Where in a long text is the one fact that is asked for?",
         "the passkey of Mohtashami and Jaggi 2023, arXiv:2305.16300; length and depth as in RULER, arXiv:2404.06654",
+        ("decoder", "encoder"),
         length=64,
         test_lengths=(64, 128, 256),
         steps=2000,
