@@ -23,7 +23,7 @@ from posenc.core.text_lines import escaped
 from posenc.engines.ask_all import PROBE_ROOMS
 from posenc.engines.ask_engine import request_to, run_requests
 from posenc.engines.cache_folder import cache_folder, source_digest
-from posenc.engines.compare_engines import compare_engines, kept_answers
+from posenc.engines.compare_engines import KeptAnswer, compare_engines, kept_answers
 from posenc.engines.engine import Engine, named
 from posenc.engines.engine_failure import EngineFailure
 from posenc.engines.engine_process import Stopped, plain_json
@@ -85,10 +85,14 @@ def _tables(held: list[dict[str, Any]], known: tuple[Engine, ...], cache: Path, 
 def _is_answered(engine: Engine, question: EngineQuestion) -> bool:
     """Whether an engine's answer is kept, or it is known to have none."""
     try:
-        path = kept_answers(question, engine, written_probe(question, gguf=engine.gguf)).path
-        return path.is_file() or path.with_suffix(".error").is_file()
+        return _is_kept(kept_answers(question, engine, written_probe(question, gguf=engine.gguf)))
     except EngineFailure:
         return True
+
+
+def _is_kept(answer: KeptAnswer) -> bool:
+    """Whether there is an answer, or a refusal of an earlier run."""
+    return answer.path.is_file() or answer.path.with_suffix(".error").is_file()
 
 
 def _answer_all(engine: Engine, questions: list[EngineQuestion], cache: Path, stop: threading.Event) -> int:
@@ -98,7 +102,7 @@ def _answer_all(engine: Engine, questions: list[EngineQuestion], cache: Path, st
         probe = written_probe(question, gguf=engine.gguf)
         with contextlib.suppress(EngineFailure):
             answer = kept_answers(question, engine, probe)
-            if not answer.path.is_file():
+            if not _is_kept(answer):
                 waiting.append(answer)
     try:
         environment = environment_of(engine, cache, stop, lambda *_: None)
