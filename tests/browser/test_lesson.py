@@ -155,8 +155,8 @@ def test_the_readers_own_words_take_vectors_of_the_file_in_every_section(watched
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     words.get_by_role("button", name="Copy link").click()
     again = watched().open(until(page, "window.copied"))
-    assert again.locator("#words .veil").count() == 0, "a link opens what it names"
     again.locator("#view-words .keep").wait_for(state="attached")
+    assert again.locator("#words .veil").count() == 0, "a link opens what it names"
     assert again.locator("#view-words .chip").all_text_contents() == words.locator(".chip").all_text_contents()
     assert violations(page) == []
 
@@ -476,8 +476,8 @@ def test_a_link_reopens_a_view_and_a_button_saves_its_pictures(watched, lesson):
     page.evaluate("window.copied = ''")
     words.get_by_role("button", name="Copy link").click()
     again = watched().open(until(page, "window.copied"))
-    assert again.locator("#words .veil").count() == 0, "a link opens what it names"
     again.locator("#view-words .keep").wait_for(state="attached")
+    assert again.locator("#words .veil").count() == 0, "a link opens what it names"
     assert again.locator("#view-words .chip").all_text_contents() == shown
     with page.expect_download() as saved:
         page.locator("#view-sum").get_by_role("button", name="Save SVG").click()
