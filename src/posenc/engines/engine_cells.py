@@ -160,8 +160,10 @@ _DIFFERS: dict[Field, Callable[[LayerRotation, _Meant], bool]] = {
 def _pairs_in_words(found: LayerRotation) -> str:
     if not found.rotates:
         return "nothing rotates"
+    if not found.pairing:
+        return "the scores fit no rotation of pairs; no known mistake explains them"
     backward = " rotated backwards" if found.direction == -1 else ""
-    return f"{found.pairing or 'unknown'} pairs{backward}"
+    return f"{found.pairing} pairs{backward}"
 
 
 def _channels_in_words(found: LayerRotation) -> str:
@@ -169,6 +171,8 @@ def _channels_in_words(found: LayerRotation) -> str:
 
 
 def _frequencies_in_words(found: LayerRotation) -> str:
+    if not found.frequencies:
+        return "none, where no pairs are found"
     shown = [f"{one:.6g}" for one in found.frequencies]
     return f"frequencies {', '.join([*shown[:2], '...', shown[-1]] if len(shown) > 3 else shown)}"
 
