@@ -3,8 +3,9 @@
     .venv/bin/python benchmarks/engine_times.py [--cache FOLDER] [--output FILE]
 
 Wall time of the whole command in seconds, and processor time of it and of all engines' processes, which another load of
-the machine changes less. Environments are made before, which downloads what is missing and is not counted. A file is
-new where a width differs that says nothing of positions; its probe is written and every engine is run.
+the machine changes less. Environments are made before, which downloads what is missing and is not counted. A new file
+has a base that no file had before, since answers are kept by what a probe holds; its probe is written and every engine
+is run.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 CONFIG = {
-    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32, "rope_theta": 5e5,
-    "max_position_embeddings": 131072,
+    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
+    "intermediate_size": 14336, "max_position_embeddings": 131072,
     "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                      "original_max_position_embeddings": 8192},
 }  # fmt: skip
@@ -50,12 +51,13 @@ def main() -> int:
     parser.add_argument("--output", type=Path, help="also write the figures as JSON")
     options = parser.parse_args()
     found = {}
+    base = 5e5 + time.time() % 1e5
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "config.json"
-        run(file, 1, (), options.cache)  # makes the environments
-        for number, case in enumerate(CASES):
-            width = number + 2 if case.new else number + 1
-            found[case.name] = {**run(file, width, case.engines, options.cache), "goal": case.goal}
+        run(file, base, (), options.cache)  # makes the environments
+        for case in CASES:
+            base += case.new
+            found[case.name] = {**run(file, base, case.engines, options.cache), "goal": case.goal}
     print(f"{'posenc engines, seconds':26}{'wall':>8}{'processor':>11}{'goal':>7}")
     for name, times in found.items():
         print(f"{name:26}{times['wall']:8.1f}{times['processor']:11.1f}{times['goal']:7.0f}")
@@ -65,9 +67,9 @@ def main() -> int:
     return int(any(times["wall"] > times["goal"] for times in found.values()))
 
 
-def run(file: Path, width: int, engines: tuple[str, ...], cache: Path | None) -> dict[str, float]:
-    """Wall and processor time of the command on a file with this width besides."""
-    file.write_text(json.dumps({**CONFIG, "intermediate_size": 1000 + width}), encoding="utf-8")
+def run(file: Path, base: float, engines: tuple[str, ...], cache: Path | None) -> dict[str, float]:
+    """Wall and processor time of the command on a file with this base."""
+    file.write_text(json.dumps({**CONFIG, "rope_theta": base}), encoding="utf-8")
     command = [sys.executable, "-m", "posenc", "engines", str(file), *(("--only", *engines) if engines else ())]
     before, began = os.times(), time.monotonic()
     done = subprocess.run([*command, *(("--cache", str(cache)) if cache else ())], capture_output=True, text=True)
