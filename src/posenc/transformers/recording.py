@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+import transformers.modeling_utils  # noqa: F401  before other modules of transformers, which import each other in circles
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import transformers.modeling_utils  # noqa: F401  before other modules of transformers, which import each other in circles
 from transformers.cache_utils import Cache
 
 from posenc.diagnosis.tracing.expected_positions import expected_call
