@@ -7,6 +7,9 @@ WORKERS ?= 2
 # Bytecode is kept even where the environment forbids it: tests start hundreds of interpreters, and each would compile
 # the sources again.
 export PYTHONDONTWRITEBYTECODE :=
+# What JAX compiles is kept too: tests and examples compile the same operations in hundreds of processes and runs.
+export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/build/jax
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 # What hypothesis draws from in this run, printed with the command; give the number again to draw the same.
 SEED ?= $(shell date +%s)
 TOUR ?=
