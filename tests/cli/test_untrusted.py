@@ -96,7 +96,8 @@ def test_words_of_an_exception_and_of_a_student_s_names(posenc, tmp_path):
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "latin-1", "utf-8"])
 def test_every_encoding_of_a_terminal(encoding):
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    for words in (["explain", "RoPE(dim=4)"], ["list", "RoPE", "--json"], ["explain", "Řope", "--versus", "→"]):
+    told = [["explain", "RoPE(dim=4)"], ["list", "RoPE", "--json"]] if encoding == "ascii" else []
+    for words in (*told, ["explain", "Řope", "--versus", "→"]):
         ran = subprocess.run([*RUN, *words], capture_output=True, env=environment, check=False)
         assert ran.returncode == 0, ran
         ran.stdout.decode(encoding)

@@ -36,7 +36,13 @@ def seen(door: str, values: np.ndarray | None = None, length: int = 0, dim: int 
 
 
 CASES = [
-    pytest.param(door, length, mistake, id=f"{door}-{length}-{index}-{mistake.name}".replace(" ", "_"))
+    pytest.param(
+        door,
+        length,
+        mistake,
+        id=f"{door}-{length}-{index}-{mistake.name}".replace(" ", "_"),
+        marks=pytest.mark.nightly if length and index % 4 else (),
+    )
     for door, bank in BY_DOOR.items()
     for length in (0, 3000)
     for index, mistake in enumerate(bank)
