@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 #: Types whose queries come already divided by √d.
 SCALED_BEFORE = frozenset({"SaProtConfig", "clvp_encoder", "esm", "openai_privacy_filter", "timesfm2_5"})
+#: Types that bring queries to length √d by a norm without weights, and then multiply them by a factor.
+SCALED_AFTER_NORM = frozenset({"muse_glimmer_text", "muse_spark_text"})
 #: Types that count tokens, whatever positions they are given.
 COUNTS_TOKENS = frozenset({
     "SaProtConfig", "clvp_encoder", "csm_depth_decoder_model", "dia_encoder", "dots3_note_audio_encoder",
