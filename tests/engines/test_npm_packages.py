@@ -104,8 +104,12 @@ def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "says"),
-    [(archive(**{"../../a": "1"}), "outside: package/../../a"), (b"text", "damaged")],
-    ids=["outside", "damaged"],  # an archive holds its time, and every worker must find the same names
+    [
+        (archive(**{"../../a": "1"}), "outside: package/../../a"),
+        (b"text", "damaged"),
+        (archive(a="text" * 1000)[:60], "damaged"),
+    ],
+    ids=["outside", "no archive", "broken off"],  # an archive holds its time, and every worker must find the same names
 )
 def test_a_file_that_is_no_package_writes_nothing_outside(tmp_path: Path, content: bytes, says: str) -> None:
     file = tmp_path / "file.tgz"

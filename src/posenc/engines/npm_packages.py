@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import sys
 import tarfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 from posenc.core import plain_file
@@ -62,5 +64,5 @@ def unpack_npm(file: Path, folder: Path) -> None:
                 target = folder.joinpath(*parts)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(b"" if content is None else content.read())
-    except tarfile.TarError as error:
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise EngineFailure(f"installing {file.name}", f"the file is damaged: {error}") from None

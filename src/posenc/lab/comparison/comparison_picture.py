@@ -35,8 +35,8 @@ def comparison_picture(settings: Sequence[Setting]) -> Figure:
         _draw_scores(scores, setting)
         _draw_curves(curves, setting)
         handles, names = scores.get_legend_handles_labels()
-        beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
-        curves.legend(handles, names, fontsize="x-small", frameon=False, handlelength=3, **beside)
+        outside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+        curves.legend(handles, names, fontsize="x-small", frameon=False, handlelength=3, **outside)
     return figure
 
 

@@ -180,7 +180,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
             The output, in the shape and dtype of x.
         """
         positions = self._positions(_checked_input(x, self.model_dim), positions, None)
-        return self._attended(x, positions, self._projected(x, positions), mask, documents, keys_rotated=False)
+        keys = self._projected(x, positions)
+        return self._attended(self._arguments(x, positions, keys, mask, documents, keys_rotated=False))
 
     def step(
         self,
@@ -211,7 +212,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
             k, v = rotate_keys(new.k, new.v, key_positions=positions, encodings=list(self.encodings), layout="bthd")
             new = replace(new, k=k, v=v)
         cache = new if cache is None else cache.extended(new, self.axes)
-        return self._attended(x, positions, cache, mask, None, keys_rotated=self.caches_rotated), cache
+        given = self._arguments(x, positions, cache, mask, None, keys_rotated=self.caches_rotated)
+        return self._attended(given), cache
 
     def extra_repr(self) -> str:
         """Show the sizes, and the window (keys before, keys after)."""
@@ -241,19 +243,9 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         kept = AttentionCache(k.transpose(1, 2), v, at, hidden[:, max(0, hidden.shape[1] - read) :], at[..., -1:])
         return self.out(output.transpose(1, 2).reshape(*x.shape[:2], self.heads * self.head_dim)), kept
 
-    def _attended(
-        self,
-        x: Tensor,
-        positions: Array,
-        keys: AttentionCache,
-        mask: Any,
-        documents: Documents,
-        *,
-        keys_rotated: bool,
-    ) -> Tensor:
-        given = self._arguments(x, positions, keys, mask, documents, keys_rotated=keys_rotated)
+    def _attended(self, given: AttentionArguments) -> Tensor:
         output = attended(given, self.impl)
-        return self.out(output.reshape(*x.shape[:2], self.heads * self.head_dim))
+        return self.out(output.reshape(*output.shape[:2], self.heads * self.head_dim))
 
     def _arguments(
         self,

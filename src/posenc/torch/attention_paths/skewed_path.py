@@ -56,8 +56,8 @@ def _unsupported_positions(call: AttentionCall) -> str | None:
     reason = unsupported_steps(call)
     if reason is not None:
         return reason
-    apart = call.key_positions[..., 0].double() - call.query_positions[..., 0].double()
-    if _first_step(call) % 1 or (apart.ndim and not (apart == apart[0]).all()):
+    distances = call.key_positions[..., 0].double() - call.query_positions[..., 0].double()
+    if _first_step(call) % 1 or (distances.ndim and not (distances == distances[0]).all()):
         return "queries of several rows are ahead of their keys by several distances, or by a part of one"
     return None
 
