@@ -168,6 +168,9 @@ def test_one_product_a_distance_gives_what_pairs_give(monkeypatch, queries, numb
             close(mine, theirs, FLOAT64 if mine.dtype == torch.float64 else 2e-6)
         far = asked | {"query_positions": asked["query_positions"] + 100 - 7}
         close(attention(**far, impl="skewed", layout="bhtd"), by_reference(far))
+        for place in (20, 200):  # keys on both sides of a single query, and all of them far away
+            alone = case(encoding, 1, 45) | {"query_positions": torch.tensor([place])}
+            close(attention(**alone, impl="skewed", layout="bhtd"), by_reference(alone))
 
     every(by_distance(), check)
 

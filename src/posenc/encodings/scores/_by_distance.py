@@ -15,7 +15,7 @@ from posenc.encodings._checked import CheckedScore
 
 
 class DistanceTerms(NamedTuple):
-    """A score as asked_m · of_queries[n - m] + told_n · of_keys[n - m] + of_key_alone_n, n the key's position.
+    """A score as asked_m · of_queries[n - m] + factor · told_n · of_keys[n - m] + of_key_alone_n, n the key's position.
 
     A term that an encoding does not have is None.
 
@@ -25,6 +25,7 @@ class DistanceTerms(NamedTuple):
         of_one_query: asked · of_queries of a single query, (*batch, h, 1, distances), in place of both.
         told: Vectors of the keys, (*batch, h, m, width).
         of_keys: A vector for each distance, (h or 1, distances, width).
+        factor: Number by which the products of keys are multiplied.
         of_key_alone: Numbers of the keys, (*batch, h, m).
         of_values: What the output gains for a weight at each distance, (distances, dim).
     """
@@ -34,6 +35,7 @@ class DistanceTerms(NamedTuple):
     of_one_query: Array = None
     told: Array = None
     of_keys: Array = None
+    factor: float = 1.0
     of_key_alone: Array = None
     of_values: Array = None
 

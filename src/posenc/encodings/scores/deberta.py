@@ -96,11 +96,16 @@ class DeBERTa(ByDistance):
         return -most, most
 
     def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
-        row, terms = self._row(-steps.array, steps.lib), DistanceTerms()
-        if "position_keys" in learned:
-            terms = terms._replace(asked=q, of_queries=learned["position_keys"][:, row] * self.scale)
+        lib, terms, q = steps.lib, DistanceTerms(), q * self.scale
+        row = self._row(-steps.array, lib)
+        if "position_keys" in learned and q.shape[-2] == 1:
+            products = q @ learned["position_keys"].swapaxes(-1, -2)
+            index = lib.xp.broadcast_to(row, (*products.shape[:-1], row.shape[0]))
+            terms = terms._replace(of_one_query=lib.take_along(products, index))
+        elif "position_keys" in learned:
+            terms = terms._replace(asked=q, of_queries=learned["position_keys"][:, row])
         if "position_queries" in learned:
-            terms = terms._replace(told=k, of_keys=learned["position_queries"][:, row] * self.scale)
+            terms = terms._replace(told=k, of_keys=learned["position_queries"][:, row], factor=self.scale)
         return terms
 
     def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:

@@ -32,6 +32,8 @@ from posenc.torch.attention_paths.visible import (
 NUMBERS, QUERIES = 1 << 18, 128
 #: Keys beyond those with vectors of their own are attended to by themselves where all are so many times as many.
 FEWER = 8
+#: Keys of a block at least, since each block costs calls.
+FEWEST_KEYS = 16
 
 
 def unsupported_reason(call: AttentionCall) -> str | None:
@@ -84,14 +86,17 @@ class _Table:
         """Multiply x by the vectors of `count` distances from the least on: (batch, heads, rows, count)."""
         low, high = (min(max(step, self.least), self.most) for step in (least, least + count - 1))
         products = x @ self.vectors[:, low - self.least : high - self.least + 1].transpose(-1, -2)
-        if products.shape[-1] == count:
-            return products
-        before = min(max(0, low - least), count - 1)
-        after = count - before - products.shape[-1]
-        outer = [products[..., :1].expand(*products.shape[:-1], before)] if before else []
-        outer.append(products)
-        outer += [products[..., -1:].expand(*products.shape[:-1], after)] if after else []
-        return torch.cat(outer, -1)
+        return products if products.shape[-1] == count else _with_outermost(products, low - least, count)
+
+
+def _with_outermost(products: Any, before: int, count: int) -> Any:
+    """Products of `count` distances, in new memory: the first one for those before, the last one for those behind."""
+    before = min(max(0, before), count - 1)
+    after = count - before - products.shape[-1]
+    outer = [products[..., :1].expand(*products.shape[:-1], before)] if before else []
+    outer.append(products)
+    outer += [products[..., -1:].expand(*products.shape[:-1], after)] if after else []
+    return torch.cat(outer, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +111,9 @@ class _Products:
 
     def times(self, x: Any, least: int, count: int) -> Any:
         """The products of `count` distances from the least on, in memory of their own; x, the query, is in them."""
-        return self.numbers[..., least - self.least : least - self.least + count].clone()
+        most = self.least + self.numbers.shape[-1] - 1
+        low, high = (min(max(step, self.least), most) for step in (least, least + count - 1))
+        return _with_outermost(self.numbers[..., low - self.least : high - self.least + 1], low - least, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +121,7 @@ class _Score:
     """A score: its vectors, (batch, heads, tokens, width), and their tables.
 
     Distances are n - m, the key's position minus the query's, in the tables of queries and of values, and m - n in that
-    of keys.
+    of keys, unless there is one query.
     """
 
     terms: DistanceTerms
@@ -128,7 +135,7 @@ class _Score:
         )
         of_queries = None if self.of_queries is None else self.of_queries.of_heads(heads)
         of_keys = None if self.of_keys is None else self.of_keys.of_heads(heads)
-        vectors = DistanceTerms(asked=of_query, told=told, of_key_alone=alone)
+        vectors = DistanceTerms(asked=of_query, told=told, factor=self.terms.factor, of_key_alone=alone)
         return _Score(vectors, of_queries, of_keys, self.of_values)
 
 
@@ -229,10 +236,14 @@ def _score(call: AttentionCall, score: HeldEncoding, k: Any, least: int, most: i
         of_queries = _Table(terms.of_queries, least)
     elif terms.of_one_query is not None:
         of_queries = _Products(terms.of_one_query, least)
+    of_keys = None
+    if terms.of_keys is not None:
+        one = call.queries == 1
+        of_keys = _Table(terms.of_keys, least) if one else _Table(terms.of_keys.flip(-2), -(least + count - 1))
     return _Score(
         terms,
         of_queries,
-        None if terms.of_keys is None else _Table(terms.of_keys.flip(-2), -(least + count - 1)),
+        of_keys,
         None if terms.of_values is None else _Table(terms.of_values, least),
     )
 
@@ -283,7 +294,8 @@ def _added(call: AttentionCall, scores: list[_Score], start: int, stop: int, fir
         if each.terms.of_key_alone is not None:
             added.add_(each.terms.of_key_alone[:, :, None, first:last])
         if each.of_keys is not None:
-            _add_of_keys(added, each.of_keys, each.terms.told[:, :, first:last], step)
+            add = _add_of_keys_to_one if call.queries == 1 else _add_of_keys
+            add(added, each.of_keys, each.terms.told[:, :, first:last], step, each.terms.factor)
     return added
 
 
@@ -297,25 +309,33 @@ def _hide(by_step: Any, call: AttentionCall, start: int, stop: int, first: int) 
         by_step[..., : own - before] = float("-inf")
 
 
-def _add_of_keys(added: Any, table: _Table, told: Any, step: int) -> None:
+def _add_of_keys_to_one(added: Any, table: _Table, told: Any, step: int, factor: float) -> None:
+    """Add keys times the vector of their distance to the logits of a single query."""
+    near, far = _changing(table.least, table.most, step, 1, added.shape[-1])
+    for begin, end, row in ((0, near, 0), (far, added.shape[-1], -1)):
+        if begin < end:
+            products = table.vectors[:, row, None, :] @ told[:, :, begin:end].transpose(-1, -2)
+            added[..., begin:end].add_(products, alpha=factor)
+    if near < far:
+        vectors = table.vectors[:, step + near - table.least : step + far - table.least]
+        added[..., near:far].add_((told[:, :, near:far] * vectors).sum(-1)[:, :, None], alpha=factor)
+
+
+def _add_of_keys(added: Any, table: _Table, told: Any, step: int, factor: float) -> None:
     """Add keys times the vector of their distance, a block of keys at a time, so that few products are in vain."""
     rows, columns = added.shape[-2:]
     # Here distances are m - n = i - j - step: they fall from key to key.
     near, far = _changing(-table.most, -table.least, step, rows, columns)
     for begin, end, row in ((0, near, -1), (far, columns, 0)):
         if begin < end:
-            added[..., begin:end].add_(table.vectors[:, row, None, :] @ told[:, :, begin:end].transpose(-1, -2))
-    if rows == 1 and near < far:
-        distances = slice(-step - far + 1 - table.least, -step - near + 1 - table.least)
-        products = told[:, :, near:far] * table.vectors[:, distances].flip(-2)
-        added[..., near:far].add_(products.sum(-1)[:, :, None])
-        return
-    size = max(1, rows // 2)  # of s keys a share of rows / (rows + s) is needed
+            products = table.vectors[:, row, None, :] @ told[:, :, begin:end].transpose(-1, -2)
+            added[..., begin:end].add_(products, alpha=factor)
+    size = max(FEWEST_KEYS, rows // 2)  # of s keys a share of rows / (rows + s) is needed
     for begin in range(near, far, size):
         block = slice(begin, min(begin + size, far))
         keys = block.stop - begin
         products = table.times(told[:, :, block], -step - begin - (keys - 1), rows + keys - 1)
-        added[..., block].add_(askew(products, rows).transpose(-1, -2))
+        added[..., block].add_(askew(products, rows).transpose(-1, -2), alpha=factor)
 
 
 def _changing(least: int, most: int, step: int, rows: int, columns: int) -> tuple[int, int]:
