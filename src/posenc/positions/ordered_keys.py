@@ -111,10 +111,11 @@ def ordered(key: Array | Positions) -> OrderedKeys:
     key = checked(key, "key_positions")
     lib = key.lib
     rises = _follows(key, lambda later, earlier: later > earlier).all()
-    order = None if lib.concrete(rises) and rises.item() else _order(key)
-    if order is not None:
-        documents = None if key.documents is None else _picked(key.documents, order, key)
-        key = key._replace(array=_picked(key.array, order, key), documents=documents)
+    if lib.concrete(rises) and rises.item():
+        return OrderedKeys(key, None, None)  # none of them occurs twice
+    order = _order(key)
+    documents = None if key.documents is None else _picked(key.documents, order, key)
+    key = key._replace(array=_picked(key.array, order, key), documents=documents)
     return OrderedKeys(key, order, _guard(key))
 
 

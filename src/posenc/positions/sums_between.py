@@ -23,10 +23,10 @@ def sums_upto(sums: Array, count: Array, lib: Library) -> Array:
         >>> sums_upto(np.array([[[1.0], [3.0]]]), np.array([0, 2]), arrays.library(np.ones(1))).tolist()
         [[[0.0], [3.0]]]
     """
-    none = lib.xp.zeros_like(sums.sum(-2))[..., None, :]
-    columns = lib.xp.concatenate([none, sums], -2).swapaxes(-1, -2)
+    columns = sums.swapaxes(-1, -2)
     index = lib.xp.broadcast_to(count[..., None, None, :], (*columns.shape[:-1], count.shape[-1]))
-    return lib.take_along(columns, index).swapaxes(-1, -2)
+    some = lib.take_along(columns, lib.xp.clip(index - 1, 0, None))
+    return lib.xp.where(index > 0, some, lib.xp.zeros_like(some)).swapaxes(-1, -2)
 
 
 def over_keys(x: Array, keys: OrderedKeys, taps: Array) -> Array:
@@ -63,9 +63,7 @@ def log_sigmoid(x: Array) -> Array:
         >>> log_sigmoid(np.array([-1000.0, 0.0])).round(4).tolist()
         [-1000.0, -0.6931]
     """
-    xp = arrays.library(x).xp
-    size = xp.abs(x)
-    return (x - size) / 2 - xp.log1p(xp.exp(-size))
+    return arrays.library(x).log_sigmoid(x)
 
 
 def sigmoid(x: Array) -> Array:

@@ -144,6 +144,11 @@ class Library:
         """1 / (1 + e^-x), which does not overflow."""
         return (self.xp.tanh(x / 2) + 1) / 2
 
+    def log_sigmoid(self, x: Array) -> Array:
+        """Compute ln σ(x), which neither overflows nor loses its small values."""
+        size = self.xp.abs(x)
+        return (x - size) / 2 - self.xp.log1p(self.xp.exp(-size))
+
     def product(self, left: Array, right: Array) -> Array:
         """Compute left @ right in the full precision of their dtype, also under autocast."""
         with self.full_precision():

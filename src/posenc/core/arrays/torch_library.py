@@ -126,5 +126,8 @@ class Torch(Library):
     def sigmoid(self, x: Array) -> Array:
         return self.xp.sigmoid(x)
 
+    def log_sigmoid(self, x: Array) -> Array:
+        return self.xp.nn.functional.logsigmoid(x)
+
     def times_power_of_two(self, array: Array, power: Array) -> Array:
         return array * self.xp.exp2(power)

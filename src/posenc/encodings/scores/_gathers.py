@@ -87,7 +87,7 @@ class Gathers(AttentionScore):
         _, key = of_documents(None if documents is None else (documents, documents), key, key)
         keys = ordered(key)
         x = keys.of(inputs(hidden, k, _model_dim(self))) if self.reads in ("key", "both") else None
-        return PreparedKeys(keys, self.of_keys(keys.of(k), x, keys, _as_wide(learned, k)))
+        return PreparedKeys(keys, self.of_keys(keys.of(k), x, keys, as_wide(learned, k)))
 
     @final
     def score_prepared(
@@ -108,7 +108,7 @@ class Gathers(AttentionScore):
         query, _ = of_documents(None if documents is None else (documents, documents), query, query)
         x = inputs(hidden, q, _model_dim(self)) if self.reads in ("query", "both") else None
         keys = prepared.keys
-        score = keys.back(self.of_queries(q, x, query, prepared, _as_wide(learned, q)))
+        score = keys.back(self.of_queries(q, x, query, prepared, as_wide(learned, q)))
         guard = keys.guard
         if not query.readable:
             guard = query.guard() if guard is None else query.guard() + guard
@@ -142,7 +142,7 @@ def _model_dim(encoding: Any) -> int:
     return int(encoding.model_dim)
 
 
-def _as_wide(learned: Params, x: Array) -> Params:
+def as_wide(learned: Params, x: Array) -> Params:
     """Parameters in the dtype of x; those of a wrapped encoding, whose names have a dot, as they are."""
     lib = arrays.library(x)
     return {name: value if "." in name else lib.astype(value, x.dtype) for name, value in learned.items()}

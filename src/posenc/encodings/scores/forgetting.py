@@ -7,19 +7,58 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc.core import validation
+from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Heads, Width
 from posenc.core.doors import Params
 from posenc.core.row import Row
-from posenc.encodings.scores._gathers import Gathers, PreparedKeys
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys, as_wide
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import log_sigmoid, sums_upto
 
 
 @dataclass(frozen=True)
-class ForgettingGate(Gathers):
+class _SumsOfGates(Gathers):
+    """A score that adds up ln of gates, (*batch, heads, m), of the keys between a query and a key."""
+
+    heads: Heads
+
+    claims = frozenset({"relative", "streaming", "unlimited", "learned"})
+    reads: ClassVar = "key"
+
+    def _sums(self, gates: Array, keys: OrderedKeys) -> tuple[Array, ...]:
+        # Sums that nearly cancel, in the widest float.
+        return (keys.key.lib.xp.cumsum(keys.key.lib.widest(gates), -1)[..., None],)
+
+    def faded(self, query: Positions, prepared: PreparedKeys, below: float) -> int:
+        (sums,), far = prepared.arrays, prepared.keys.before_all(query)
+        if not far:
+            return 0
+        # Gates only close: each further key in between takes more away.
+        between = sums[..., far - 1 : far, :] - sums[..., :far, :]
+        open_to = (between[..., 0] >= -below).reshape((-1, far)).any(0)
+        return far - int(open_to.sum())
+
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
+        lib, (sums,), keys = query.lib, prepared.arrays, prepared.keys
+        # Of several queries, the keys that all of them reach take a matrix of float64 less.
+        far = 0 if validation.equals_one_of(q.shape[-2], 1) else keys.before_all(query)
+        near = slice(far, None)
+        reached = keys.part(near).reached(query)
+        upto = sums_upto(sums, far + keys.part(near).rank(reached, query), lib)
+        between = lib.astype(upto - sums.swapaxes(-1, -2)[..., near], q.dtype)
+        between = lib.xp.where(reached[..., None, :, :], between, lib.xp.zeros_like(between[..., :1]))
+        if not far:
+            return between
+        # Both parts are of one sign, so that float32 holds their sum as exactly as the rounded sum of float64.
+        middle = sums[..., far - 1 : far, :]
+        after, before = lib.astype(upto - middle, q.dtype), lib.astype(middle - sums[..., :far, :], q.dtype)
+        return lib.xp.concatenate([after + before.swapaxes(-1, -2), between], -1)
+
+
+@dataclass(frozen=True)
+class ForgettingGate(_SumsOfGates):
     """score(h, m, n) = Σ ln σ(W_h · x_l + c_h) over the keys l with n < l ≤ m; 0 where n is not before m.
 
     Lin et al. 2025, arXiv:2503.02130: the logarithm of the product of forget gates. CABLE (Veisi et al. 2025,
@@ -47,11 +86,7 @@ class ForgettingGate(Gathers):
         [[[[0.0, 0.0, 0.0], [-0.3133, 0.0, 0.0], [-1.6265, -1.3133, 0.0]]]]
     """
 
-    heads: Heads
     model_dim: Width
-
-    claims = frozenset({"relative", "streaming", "unlimited", "learned"})
-    reads: ClassVar = "key"
 
     def _check_together(self) -> None:
         validation.size("model_dim", self.heads * self.model_dim)
@@ -67,34 +102,63 @@ class ForgettingGate(Gathers):
         """
         return {"W": rng.standard_normal((self.heads, self.model_dim)) * 0.02, "c": np.zeros(self.heads)}
 
+    def log_gates(self, hidden: Array, params: Params | None = None) -> Array:
+        """Compute ln of each token's gates, all that the score reads of it.
+
+        Args:
+            hidden: Inputs of the layer, (*batch, m, model_dim).
+            params: Parameters by name, as `init` returns them.
+
+        Returns:
+            ln σ(W_h · x + c_h), (*batch, m, heads), in float32 at least.
+
+        Raises:
+            ValueError: `hidden` has another shape, or `params` other names or shapes.
+
+        Example:
+            >>> params = {"W": np.ones((1, 1)), "c": np.zeros(1)}
+            >>> ForgettingGate(heads=1, model_dim=1).log_gates(np.array([[0.0], [1.0]]), params).round(4).tolist()
+            [[-0.6931], [-0.3133]]
+        """
+        learned = self.checked(params)
+        lib = arrays.library(arrays.floats("hidden", hidden), *learned.values())
+        if hidden.ndim < 2 or hidden.shape[-1] != self.model_dim:
+            raise ValueError(
+                f"hidden must have shape (*batch, m, {self.model_dim}); got {tuple(hidden.shape)}. Give the inputs of "
+                "the layer."
+            )
+        x = lib.wide(hidden)
+        return self._gates(x, as_wide(learned, x)).swapaxes(-1, -2)
+
+    def _gates(self, x: Array, learned: Params) -> Array:
+        """The same of checked inputs, (*batch, heads, m)."""
+        weights = learned["W"][(None,) * (x.ndim - 2)]  # with all axes of x, which a product else reads twice as slowly
+        return log_sigmoid(weights @ x.swapaxes(-1, -2) + learned["c"][:, None])
+
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
-        gates = log_sigmoid(x @ learned["W"].swapaxes(0, 1) + learned["c"]).swapaxes(-1, -2)
-        # Sums that nearly cancel, in the widest float.
-        return (keys.key.lib.xp.cumsum(keys.key.lib.widest(gates), -1)[..., None],)
+        return self._sums(self._gates(x, learned), keys)
 
-    def faded(self, query: Positions, prepared: PreparedKeys, below: float) -> int:
-        (sums,), far = prepared.arrays, prepared.keys.before_all(query)
-        if not far:
-            return 0
-        # Gates only close: each further key in between takes more away.
-        between = sums[..., far - 1 : far, :] - sums[..., :far, :]
-        open_to = (between[..., 0] >= -below).reshape((-1, far)).any(0)
-        return far - int(open_to.sum())
 
-    def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
-        lib, (sums,), keys = query.lib, prepared.arrays, prepared.keys
-        far = keys.before_all(query)
-        near = slice(far, None)
-        reached = keys.part(near).reached(query)
-        upto = sums_upto(sums, far + keys.part(near).rank(reached, query), lib)
-        between = lib.astype(upto - sums.swapaxes(-1, -2)[..., near], q.dtype)
-        between = lib.xp.where(reached[..., None, :, :], between, lib.xp.zeros_like(between[..., :1]))
-        if not far:
-            return between
-        # Both parts are of one sign, so that float32 holds their sum as exactly as the rounded sum of float64.
-        middle = sums[..., far - 1 : far, :]
-        after, before = lib.astype(upto - middle, q.dtype), lib.astype(middle - sums[..., :far, :], q.dtype)
-        return lib.xp.concatenate([after + before.swapaxes(-1, -2), between], -1)
+@dataclass(frozen=True)
+class GivenGates(_SumsOfGates):
+    """The score of `ForgettingGate` from its `log_gates`, which are given as `hidden`: what a cache holds of a token.
+
+    Args:
+        heads: Heads of the layer.
+
+    Raises:
+        ValueError: `heads` breaks its rule.
+    """
+
+    claims = _SumsOfGates.claims - {"learned"}
+
+    @property
+    def model_dim(self) -> int:
+        """Width of what is given, a number a head."""
+        return self.heads
+
+    def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
+        return self._sums(x.swapaxes(-1, -2), keys)
 
 
 ROW = Row(

@@ -25,7 +25,7 @@ from posenc.core.checked_attention import (
 from posenc.core.checked_positions import checked
 from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.core.rotation import Layout
-from posenc.torch.attention_paths import reflected_cache
+from posenc.torch.attention_paths import gated_cache, reflected_cache
 from posenc.torch.attention_paths.arguments import AttentionArguments, checked_call, held_encodings
 from posenc.torch.attention_paths.attend import IMPLS, Impl, attended
 from posenc.torch.modules.encoding_module import EncodingModule
@@ -47,7 +47,8 @@ class AttentionCache:
         v: Values, (batch, m, key heads, width).
         key_positions: (m,) or (batch, m).
         hidden: Inputs of the layer, (batch, m, model_dim), where an encoding reads them, else None; of the last few
-            tokens alone where keys are reflected.
+            tokens alone where keys are reflected. Where the layer says `caches_gates=True`, the logarithm of the gates
+            that the forgetting gate makes of them, (batch, m, heads), in float32 at least.
         seen_from: Position of the token that sees the keys so, (1,) or (batch, 1), where they are reflected, else None.
     """
 
@@ -160,6 +161,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         self.caches_rotated = not any(map(_needs_plain_keys, records))
         keeps_reflected = reflected_cache.keeps_reflected(records, self.causal, self.window, self.scale)
         self.caches_reflected = self.impl == "auto" and keeps_reflected
+        self.caches_gates = gated_cache.keeps_gates(records)
         self.reads = next(
             (encoding.reads for encoding in records if isinstance(encoding, AttentionScore) and encoding.reads), None
         )
@@ -208,11 +210,15 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         new = self._projected(x, positions)
         if self.caches_reflected:
             return self._reflected_step(x, new, cache, mask)
+        if self.caches_gates:
+            new = replace(new, hidden=gated_cache.log_gates(self.encodings, x))
         if self.caches_rotated:
             k, v = rotate_keys(new.k, new.v, key_positions=positions, encodings=list(self.encodings), layout="bthd")
             new = replace(new, k=k, v=v)
         cache = new if cache is None else cache.extended(new, self.axes)
         given = self._arguments(x, positions, cache, mask, None, keys_rotated=self.caches_rotated)
+        if self.caches_gates:
+            given = replace(given, encodings=gated_cache.of_given_gates(self.encodings))
         return self._attended(given), cache
 
     def extra_repr(self) -> str:

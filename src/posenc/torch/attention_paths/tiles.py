@@ -226,12 +226,10 @@ def _between(
     """The score of a tile of queries against keys that are prepared, without those that none of them reaches."""
     encoding: Any = score.encoding
     faded = first and type(encoding).faded is not Gathers.faded  # what comes before may be left out
-    query, lib = call.query_positions[..., start:stop], arrays.library(call.q)
+    query, lib = _part(call, call.query, start, stop), arrays.library(call.q)
     documents = None if call.documents is None else call.documents[0][:, start:stop]
     if prepared.keys.order is None:
-        reached = prepared.keys.reached(checked(query)._replace(documents=documents))
-        reached = reached.flatten(0, -2).any(0).nonzero()
-        behind = max(last, int(reached[-1]) + 1 if len(reached) else 0)
+        behind = call.keys if last == call.keys else max(last, _reached(prepared, query, documents))
         if faded:
             prepared, first, last = prepared.part(slice(first, behind)), 0, last - first
         else:
@@ -242,6 +240,12 @@ def _between(
             prepared, call.q[:, :, start:stop], query, score.params, hidden=hidden, documents=documents
         )
     return more[..., first:last]
+
+
+def _reached(prepared: PreparedKeys, query: Positions, documents: Any) -> int:
+    """The last key that one of these queries reaches, excluded."""
+    reached = prepared.keys.reached(query._replace(documents=documents)).flatten(0, -2).any(0).nonzero()
+    return int(reached[-1]) + 1 if len(reached) else 0
 
 
 def _weighed(
