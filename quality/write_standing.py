@@ -1,8 +1,9 @@
-"""Write the standing: what every engine makes of 40 configs, as data of the explorer and as the page docs/engines.md.
+"""Write the standing, what every engine makes of published configs: data of the explorer, and the page docs/engines.md.
 
 Every engine's process answers all configs in one go, and what it refuses there is not asked again. Answers are kept in
 the cache, so a stopped run goes on. --seconds ends the asking; what was not answered by then is not known. --only asks
-some engines alone; what is stored of the others stays. --page writes the page alone, from the stored data.
+some engines alone, and --models about some configs; what is stored of the others stays. --page writes the page alone,
+from the stored data.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--seconds", type=float, default=1e6)
     parser.add_argument("--only", nargs="*", help="names of engines")
+    parser.add_argument("--models", nargs="*", help="names of configs")
     parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
     held = [one for one in json.loads(CONFIGS.read_text())["configs"] if one.get("engines", True)]
@@ -54,9 +56,12 @@ def main() -> None:
         engines = (
             known_engines() if options.only is None else tuple(named(known_engines(), one) for one in options.only)
         )
-        tables = _tables(held, engines, cache_folder(options.cache), options.seconds)
-        stored = {} if options.only is None else json.loads(STANDING.read_text())
-        STANDING.write_text(json.dumps(_with_stored(_data(held, tables), stored), indent=1) + "\n")
+        chosen = [one for one in held if options.models is None or one["name"] in options.models]
+        tables = _tables(chosen, engines, cache_folder(options.cache), options.seconds)
+        part = options.only is not None or options.models is not None
+        stored = json.loads(STANDING.read_text()) if part else {}
+        data = _with_stored(_data(chosen, tables), stored, [one["name"] for one in held])
+        STANDING.write_text(json.dumps(data, indent=1) + "\n")
     stored = json.loads(STANDING.read_text())
     text = PAGE.read_text()
     before, rest = text.split(START)
@@ -148,10 +153,14 @@ def _data(held: list[dict[str, Any]], tables: list[EngineTable]) -> dict[str, An
     return {**SCHEMA, "engines": engines, "models": models}
 
 
-def _with_stored(data: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
-    """The data, with the stored rows of engines that were not asked, and the numbers of cells."""
-    before = {model["name"]: model["engines"] for model in stored.get("models", ())}
-    models = [{**model, "engines": {**before.get(model["name"], {}), **model["engines"]}} for model in data["models"]]
+def _with_stored(data: dict[str, Any], stored: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """The data, with what is stored of engines and configs that were not asked, and the numbers of cells."""
+    before = {model["name"]: model for model in stored.get("models", ())}
+    now = {
+        model["name"]: {**model, "engines": {**before.get(model["name"], {}).get("engines", {}), **model["engines"]}}
+        for model in data["models"]
+    }
+    models = [{**before, **now}[name] for name in names if name in before or name in now]
     cells = [cell for model in models for row in model["engines"].values() for cell in row["cells"].values()]
     counts = {
         "cells": sum(len(model["fields"]) for model in models) * len(known_engines()),

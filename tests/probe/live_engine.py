@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+import transformers
+
+from posenc.probe.architectures import architecture_of_config
 
 BASE = 500_000.0
 WIDTHS = {"hidden_size": 128, "num_attention_heads": 8, "num_hidden_layers": 4, "vocab_size": 500}
@@ -79,16 +81,7 @@ def config_of(name: str) -> dict[str, Any]:
 
 def load(folder: Path) -> Any:
     """The model of a probe."""
-    kinds = {
-        "t5": AutoModelForSeq2SeqLM,
-        "umt5": AutoModelForSeq2SeqLM,
-        "bert": AutoModelForMaskedLM,
-        "modernbert": AutoModelForMaskedLM,
-        "qwen2_vl": AutoModelForImageTextToText,
-        "qwen2_5_vl": AutoModelForImageTextToText,
-        "qwen3_vl": AutoModelForImageTextToText,
-    }
-    kind = kinds.get(json.loads((folder / "config.json").read_text())["model_type"], AutoModelForCausalLM)
+    kind = getattr(transformers, architecture_of_config(json.loads((folder / "config.json").read_text())).auto_class)
     return kind.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
 
 

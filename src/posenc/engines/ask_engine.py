@@ -20,6 +20,7 @@ from posenc.engines.environments import Environment
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.probe.answered_probe import LayerReading
+from posenc.probe.architectures import architecture_of_config
 from posenc.probe.judge_probe import judge_layers
 from posenc.probe.layout import ProbeLayout, read_layout
 from posenc.probe.prompts import asked_distances
@@ -76,12 +77,15 @@ def ask_engine(
 def request_to(engine: Engine, environment: Environment, probe: Path, answer: Path, folder: Path) -> dict[str, Any]:
     """Request to an engine's process: to write its answer to a probe, and what it needs besides into a folder."""
     layout, _ = read_layout(probe)
+    config = load_config(probe)
     return {
         "site": "" if environment.site is None else str(environment.site),
         "runner": str(engine.script),
         "probe": str(probe),
         "answer": str(answer),
         "scratch": str(folder / answer.stem),
+        "model_type": config["model_type"],
+        "auto_class": architecture_of_config(config).auto_class,
         "vocabulary": layout.stream.vocabulary,
         "channels": layout.stream.queries,
         "layers": layout.stream.layers,

@@ -180,8 +180,8 @@ def _reading(
 def _require_taken(engine: Engine, question: EngineQuestion) -> None:
     """Refuse what an engine is known not to take."""
     name = question.positions.model_type
-    if engine.model_types and name not in engine.model_types:
-        raise EngineFailure("choosing its code", f"none for {name} that can be called by itself", expected=True)
+    if (engine.model_types and name not in engine.model_types) or name in engine.lacks:
+        raise EngineFailure("choosing its code", f"its source has no model of type {name}", expected=True)
     if engine.kind == "functions" and table_fields(question.positions)[0] != "pairs":
         raise EngineFailure("choosing its code", "only its functions for rotations can be called", expected=True)
 

@@ -58,6 +58,7 @@ class Engine:
         requires: Modules that the running environment must have, "torch" for example: none is ever downloaded.
         programs: Programs that must be installed, "node" for example.
         model_types: Types of models that it takes; () for all that a probe is written for.
+        lacks: Types of models that its source has no code of, although its functions could be called for them.
         where: Where its code for positions is, in words.
         reuse: Whether the running environment's own package is used where it has this version.
         gguf: Whether it reads the probe as GGUF.
@@ -72,6 +73,7 @@ class Engine:
     requires: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     model_types: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
     where: str = ""
     reuse: bool = False
     gguf: bool = False

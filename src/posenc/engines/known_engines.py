@@ -55,7 +55,6 @@ def known_engines() -> tuple[Engine, ...]:
             "keras-hub", "whole model", "run_keras_hub",
             pinned("keras-hub", "keras", "namex", "optree", "h5py", "kagglehub", "kagglesdk", "sentencepiece"),
             requires=("torch", "safetensors"),
-            model_types=("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "gpt_oss", "smollm3"),
             where="keras_hub/src/utils/transformers and each model's attention",
         ),
         Engine(
@@ -97,11 +96,11 @@ def known_engines() -> tuple[Engine, ...]:
         ),
         Engine(
             "sglang", "functions", "run_sglang", pinned("sglang", "msgspec", "orjson", "pybase64"),
-            requires=("torch", "transformers"), where="sglang/srt/layers/rotary_embedding",
+            requires=("torch", "transformers"), lacks=("modernbert",), where="sglang/srt/layers/rotary_embedding",
         ),
         Engine(
             "megatron-core", "functions", "run_megatron_core", pinned("megatron-core"),
-            requires=("torch", "transformers"), where="megatron/core/models/common/embeddings",
+            requires=("torch", "transformers"), lacks=("modernbert",), where="megatron/core/models/common/embeddings",
         ),
         Engine(
             "torchtitan", "functions", "run_torchtitan", pinned("torchtitan", "spmd-types"),

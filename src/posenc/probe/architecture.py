@@ -165,3 +165,12 @@ class ProbeArchitecture:
     def tied(self) -> bool:
         """Whether the output head is the embedding."""
         return not self.head
+
+    @property
+    def auto_class(self) -> str:
+        """Class of transformers that loads a model with the head that the probe reads."""
+        if self.quantity == "bucket":
+            return "AutoModelForSeq2SeqLM"
+        if self.vision is not None:
+            return "AutoModelForImageTextToText"
+        return "AutoModelForMaskedLM" if self.encoder else "AutoModelForCausalLM"

@@ -8,6 +8,7 @@ from typing import Any
 
 from posenc.probe.architecture import EmptyVision, ProbeArchitecture, SizeKeys, Sizes, llama_sizes
 from posenc.probe.bucket_weights import FILLER
+from posenc.probe.config import text_config
 from posenc.probe.latent_weights import latent_keys
 
 
@@ -252,7 +253,7 @@ GPT2 = ProbeArchitecture(  # names as the files of the hub have them
     quantity="row",
     keys=lambda sizes: {
         "n_embd": sizes.hidden, "n_head": sizes.heads, "vocab_size": sizes.vocabulary, "layer_norm_epsilon": 1e-12,
-        "n_inner": None,
+        "n_inner": None, "n_ctx": sizes.rows, "resid_pdrop": 0.0,
     },
     layer="h.{}.",
     embedding="wte.weight",
@@ -330,6 +331,7 @@ BERT = ProbeArchitecture(
     outside={
         "bert.embeddings.token_type_embeddings.weight": "th", "cls.predictions.transform.dense.bias": "h",
         "cls.predictions.bias": "v", "cls.predictions.decoder.bias": "v",
+        "bert.pooler.dense.weight": "hh", "bert.pooler.dense.bias": "h",  # as published files have it
     },
 )  # fmt: skip
 MODERNBERT = ProbeArchitecture(
@@ -388,3 +390,12 @@ def architecture_of(model_type: str) -> ProbeArchitecture:
             f"{', '.join(sorted(ARCHITECTURES))}."
         )
     return ARCHITECTURES[model_type]
+
+
+def architecture_of_config(config: Mapping[str, Any]) -> ProbeArchitecture:
+    """The architecture of a file's text model.
+
+    Raises:
+        ValueError: No probe can be written for it.
+    """
+    return architecture_of(str(text_config(config).get("model_type")))

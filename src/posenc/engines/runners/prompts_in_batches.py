@@ -21,23 +21,31 @@ def prompts_of(request: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def answers_in_batches(
-    request: dict[str, Any], logits: Callable[[list[list[int]]], np.ndarray], largest: int = TOKENS
+    request: dict[str, Any], logits: Callable[..., np.ndarray], largest: int = TOKENS
 ) -> dict[str, np.ndarray]:
     """Wanted rows of every prompt, from a function of token ids (batch, length) to logits (batch, length, words).
 
-    A batch has `largest` prompts at most.
+    A batch has `largest` prompts at most. Of a model with an encoder and a decoder, the function takes the token ids of
+    both, and returns the decoder's logits.
     """
     answers = {}
     for batch in _batches(prompts_of(request), largest):
-        found = logits([prompt["tokens"] for prompt in batch])
-        for prompt, rows in zip(batch, found, strict=True):
+        inputs = [[prompt["tokens"] for prompt in batch]]
+        if "decoder_tokens" in batch[0]:
+            inputs.append([prompt["decoder_tokens"] for prompt in batch])
+        for prompt, rows in zip(batch, logits(*inputs), strict=True):
             answers[prompt["name"]] = np.array(rows[prompt["rows"]], np.float32)
     return answers
 
 
+def _lengths(prompt: dict[str, Any]) -> tuple[int, int]:
+    """Tokens of a prompt, and of the decoder's."""
+    return len(prompt["tokens"]), len(prompt.get("decoder_tokens", ()))
+
+
 def _batches(prompts: list[dict[str, Any]], largest: int) -> Iterator[list[dict[str, Any]]]:
-    for length, alike in itertools.groupby(prompts, lambda prompt: len(prompt["tokens"])):
+    for lengths, alike in itertools.groupby(prompts, _lengths):
         waiting = list(alike)
-        size = min(max(TOKENS // max(length, 1), 1), largest)
+        size = min(max(TOKENS // max(*lengths, 1), 1), largest)
         for start in range(0, len(waiting), size):
             yield waiting[start : start + size]

@@ -20,6 +20,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
     import keras
     import keras_hub
     import torch
+    from masked_prediction import head_of
     from prompts_in_batches import answers_in_batches
 
     torch.set_grad_enabled(False)
@@ -30,10 +31,21 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
     backbone = keras_hub.models.Backbone.from_preset(str(folder), dtype="float32")
     step("running the prompts")
 
-    def logits(tokens: list[list[int]]) -> np.ndarray:
+    def states(tokens: list[list[int]]) -> Any:
         ids = np.array(tokens)
-        hidden = backbone({"token_ids": ids, "padding_mask": np.ones_like(ids)})
-        return np.asarray(keras.ops.convert_to_numpy(backbone.token_embedding(hidden, reverse=True)))
+        inputs = {"token_ids": ids, "padding_mask": np.ones_like(ids), "segment_ids": np.zeros_like(ids)}
+        return backbone({name: inputs[name] for name in backbone.input})
+
+    if request["auto_class"] == "AutoModelForMaskedLM":
+        head = head_of(request)
+
+        def logits(tokens: list[list[int]]) -> np.ndarray:
+            return head(keras.ops.convert_to_numpy(states(tokens)["sequence_output"]))
+    else:
+
+        def logits(tokens: list[list[int]]) -> np.ndarray:
+            made = backbone.token_embedding(states(tokens), reverse=True)
+            return np.asarray(keras.ops.convert_to_numpy(made))
 
     return {**answers_in_batches(request, logits), "engine": "keras-hub", "version": version("keras-hub")}
 

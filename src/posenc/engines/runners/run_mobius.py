@@ -23,27 +23,63 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
     package = mobius.build(request["probe"], dtype="f32")
     package.save(str(folder))
     step("loading the graph")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+    logits = _LOADED[request["auto_class"]](folder, request)
     step("running the prompts")
-
-    def logits(tokens: list[list[int]]) -> np.ndarray:
-        return np.array(session.run(["logits"], _inputs(session, np.array(tokens, np.int64)))[0])
-
     facts = {"engine": "mobius", "version": f"{version('mobius-onnx')} on onnxruntime {onnxruntime.__version__}"}
     return {**answers_in_batches(request, logits), **facts}
 
 
-def _inputs(session: Any, tokens: np.ndarray) -> dict[str, np.ndarray]:
-    """Inputs of the graph: tokens, and a cache that is empty."""
-    batch, length = tokens.shape
-    given = {
-        "input_ids": tokens,
-        "attention_mask": np.ones_like(tokens),
-        "position_ids": np.tile(np.arange(length), (batch, 1)),
-    }
-    for one in session.get_inputs():
-        if one.name.startswith("past_key_values."):
-            given[one.name] = np.zeros((batch, one.shape[1], 0, one.shape[3]), np.float32)
-    return {one.name: given[one.name] for one in session.get_inputs()}
+def _graph(path: Path) -> Callable[..., np.ndarray]:
+    """Function from inputs by name to the first output of a graph; inputs of a cache are empty."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    inputs, output = session.get_inputs(), session.get_outputs()[0].name
+
+    def run(**given: np.ndarray) -> np.ndarray:
+        batch, length = given["input_ids"].shape
+        given = {
+            "attention_mask": np.ones((batch, length), np.int64),
+            "position_ids": np.tile(np.arange(length), (batch, 1)),
+            "token_type_ids": np.zeros((batch, length), np.int64),
+            **given,
+        }
+        for one in inputs:
+            if one.name.startswith("past_key_values."):
+                given[one.name] = np.zeros((batch, one.shape[1], 0, one.shape[3]), np.float32)
+        return np.array(session.run([output], {one.name: given[one.name] for one in inputs})[0])
+
+    return run
+
+
+def _decoder(folder: Path, request: dict[str, Any]) -> Callable[..., np.ndarray]:
+    graph = _graph(folder / "model.onnx")
+    return lambda tokens: graph(input_ids=np.array(tokens, np.int64))
+
+
+def _encoder(folder: Path, request: dict[str, Any]) -> Callable[..., np.ndarray]:
+    """Logits of masked tokens: the graph returns the last states."""
+    from masked_prediction import head_of
+
+    graph, head = _graph(folder / "model.onnx"), head_of(request)
+    return lambda tokens: head(graph(input_ids=np.array(tokens, np.int64)))
+
+
+def _both(folder: Path, request: dict[str, Any]) -> Callable[..., np.ndarray]:
+    """Logits of a decoder behind an encoder, each a graph."""
+    encoder, decoder = (_graph(folder / part / "model.onnx") for part in ("encoder", "decoder"))
+
+    def logits(tokens: list[list[int]], decoder_tokens: list[list[int]]) -> np.ndarray:
+        states = encoder(input_ids=np.array(tokens, np.int64))
+        return decoder(input_ids=np.array(decoder_tokens, np.int64), encoder_hidden_states=states)
+
+    return logits
+
+
+_LOADED: dict[str, Callable[[Path, dict[str, Any]], Callable[..., np.ndarray]]] = {
+    "AutoModelForCausalLM": _decoder,
+    "AutoModelForMaskedLM": _encoder,
+    "AutoModelForSeq2SeqLM": _both,
+}

@@ -25,7 +25,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
 
     step("building the graph")
     scratch = Path(request["scratch"])
-    folder = _built(Path(request["probe"]), scratch)
+    folder = _built(_with_class(request, scratch / request["model_type"]), scratch)  # errors name the folder
     room = _least_room(folder)
     step("loading the graph")
     model = onnxruntime_genai.Model(str(folder))
@@ -42,15 +42,14 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
     return {**answers_in_batches(request, logits, LARGEST_BATCH), **facts}
 
 
-def _built(probe: Path, scratch: Path) -> Path:
+def _built(source: Path, scratch: Path) -> Path:
     """Folder of the graph, which the builder makes as its command line does."""
     import onnxruntime_genai.models
 
     sys.path.insert(0, str(Path(onnxruntime_genai.models.__file__).parent))  # it imports its own files by bare names
     import builder
 
-    source, target = str(_with_class(probe, scratch / "file")), str(scratch / "graph")
-    whole = (None, source, target, "fp32", "cpu", str(scratch / "cache"))
+    whole = (None, str(source), str(scratch / "graph"), "fp32", "cpu", str(scratch / "cache"))
     builder.create_model(*whole, **builder.parse_extra_options(*whole, []))
     return scratch / "graph"
 
@@ -62,12 +61,13 @@ def _least_room(folder: Path) -> int:
     return min(window + 1, int(model["context_length"]))
 
 
-def _with_class(probe: Path, target: Path) -> Path:
+def _with_class(request: dict[str, Any], target: Path) -> Path:
     """The folder with the name of its class, by which the builder chooses, and which all published files state."""
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    import transformers
 
-    shutil.copytree(probe, target)
-    config = json.loads((probe / "config.json").read_text())
-    config["architectures"] = [MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[config["model_type"]]]
+    shutil.copytree(request["probe"], target)
+    config = json.loads((target / "config.json").read_text())
+    known: Any = getattr(transformers, request["auto_class"])
+    config["architectures"] = [known._model_mapping[transformers.CONFIG_MAPPING[config["model_type"]]].__name__]
     (target / "config.json").write_text(json.dumps(config))
     return target

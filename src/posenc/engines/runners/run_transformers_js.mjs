@@ -1,7 +1,8 @@
 // transformers.js as a user calls it: a local folder is loaded, and each line of stdin is a batch of prompts.
 //
-// node run_transformers_js.mjs LIBRARY FOLDER: a line {"tokens": [[...], ...], "answer": "FILE"} is answered with a
-// line {"shape": [batch, length, words]} when the logits are in the file, as float32.
+// node run_transformers_js.mjs LIBRARY FOLDER CLASS: a line {"tokens": [[[...], ...]], "answer": "FILE"}, with the
+// decoder's tokens besides where there is one, is answered with a line {"shape": [batch, length, words]} when the
+// logits are in the file, as float32.
 
 import { writeFileSync } from "node:fs";
 import { register } from "node:module";
@@ -9,12 +10,12 @@ import { basename, dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
-const [library, folder] = process.argv.slice(2);
+const [library, folder, auto] = process.argv.slice(2);
 // It imports a library for images, which no text needs.
 const hooks = `export const resolve = (name, context, next) => name === "sharp"
     ? { url: "data:text/javascript,export default {}", shortCircuit: true } : next(name, context);`;
 register(`data:text/javascript,${encodeURIComponent(hooks)}`);
-const { AutoModelForCausalLM, Tensor, cat, env } = await import(pathToFileURL(library).href);
+const { [auto]: AutoModel, Tensor, cat, env } = await import(pathToFileURL(library).href);
 
 // Masked tokens before each prompt: positions must come from the mask.
 const PADDED = 3;
@@ -24,7 +25,7 @@ const integers = (rows) =>
 const filled = (rows, value) => rows.map((row) => row.map(() => value));
 
 // Logits of prompts of one length, padded on the left: the second half follows upon the cache of the first.
-async function logits(model, prompts) {
+async function continued(model, prompts) {
     const padded = prompts.map((prompt) => [...Array(PADDED).fill(prompt[0]), ...prompt]);
     const mask = integers(padded.map((row) => row.map((_, at) => (at < PADDED ? 0 : 1))));
     const length = prompts[0].length;
@@ -47,18 +48,26 @@ async function logits(model, prompts) {
     return cat([head, second.logits], 1);
 }
 
+// Logits of a model that sees all tokens at once, or of the decoder behind one.
+async function whole(model, prompts, targets) {
+    const inputs = { input_ids: integers(prompts), attention_mask: integers(filled(prompts, 1)) };
+    if (targets) inputs.decoder_input_ids = integers(targets);
+    return (await model(inputs)).logits;
+}
+
 env.allowRemoteModels = false;
 env.localModelPath = dirname(folder);
-const model = await AutoModelForCausalLM.from_pretrained(basename(folder), {
+const model = await AutoModel.from_pretrained(basename(folder), {
     dtype: "fp32",
     device: "cpu",
     local_files_only: true,
     session_options: { intraOpNumThreads: 1 },
 });
 console.log(JSON.stringify({ version: env.version }));
+const logits = auto === "AutoModelForCausalLM" ? continued : whole;
 for await (const line of createInterface({ input: process.stdin })) {
     const { tokens, answer } = JSON.parse(line);
-    const { data, dims } = await logits(model, tokens);
+    const { data, dims } = await logits(model, ...tokens);
     writeFileSync(answer, data);
     console.log(JSON.stringify({ shape: dims }));
 }

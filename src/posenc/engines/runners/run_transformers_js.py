@@ -18,6 +18,12 @@ import numpy as np
 
 #: Packages that Optimum would import where they are installed, and that no model of text needs.
 UNUSED = ("diffusers", "timm", "sentence_transformers")
+#: What Optimum calls the prediction of each class.
+TASKS = {
+    "AutoModelForCausalLM": "text-generation-with-past",
+    "AutoModelForMaskedLM": "fill-mask",
+    "AutoModelForSeq2SeqLM": "text2text-generation-with-past",
+}
 #: The operator set of the exported graph.
 OPERATOR_SET = 18
 
@@ -29,13 +35,13 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
     from prompts_in_batches import answers_in_batches
 
     step("exporting the graph with Optimum")
-    folder = _exported(Path(request["probe"]), Path(request["scratch"]) / "model")
+    folder = _exported(request, Path(request["scratch"]) / "model")
     step("loading the graph in Node")
     library = Path(request["site"], "node_modules", "@huggingface", "transformers", "dist", "transformers.node.mjs")
     script = Path(__file__).with_suffix(".mjs")
     with (folder / "errors.txt").open("w+b") as errors:
         node = subprocess.Popen(
-            (shutil.which("node") or "node", str(script), str(library), str(folder)),
+            (shutil.which("node") or "node", str(script), str(library), str(folder), request["auto_class"]),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8",
         )  # fmt: skip
         if node.stdin is None or node.stdout is None:
@@ -44,7 +50,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
         step("running the prompts")
         place = folder / "logits.bin"
 
-        def logits(tokens: list[list[int]]) -> np.ndarray:
+        def logits(*tokens: list[list[int]]) -> np.ndarray:
             print(json.dumps({"tokens": tokens, "answer": str(place)}), file=node.stdin, flush=True)
             shape = _said(node.stdout, errors)["shape"]
             return np.fromfile(place, np.float32).reshape(shape)
@@ -56,14 +62,14 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
     return {**answers, "engine": "transformers.js", "version": f"{said['version']} on a graph of {stack}"}
 
 
-def _exported(probe: Path, folder: Path) -> Path:
+def _exported(request: dict[str, Any], folder: Path) -> Path:
     """Folder in the layout of transformers.js, with the graph in onnx/."""
     for name in UNUSED:
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]
     from optimum.exporters.onnx import main_export
 
     main_export(
-        str(probe), str(folder), task="text-generation-with-past", opset=OPERATOR_SET, do_validation=False,
+        request["probe"], str(folder), task=TASKS[request["auto_class"]], opset=OPERATOR_SET, do_validation=False,
         local_files_only=True,
     )  # fmt: skip
     (folder / "onnx").mkdir()
