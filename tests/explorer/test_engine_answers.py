@@ -80,10 +80,10 @@ def test_a_config_with_the_same_keys_is_alike_and_others_are_not():
     assert answers_for(config | fewer)["same"] is True
     truncated = config["rope_scaling"] | {"truncate": True}
     assert answers_for(config | {"rope_scaling": truncated}) is None
-    assert answers_for({"model_type": "bert"}) is None
+    assert answers_for({"model_type": "opt"}) is None
 
 
 def test_the_page_is_told():
     facts = ConfigView(config=config_of(GPT_OSS)).facts()
     assert facts["engines"] == answers_of(GPT_OSS)
-    assert ConfigView(config={"model_type": "bert"}).facts()["engines"] is None
+    assert ConfigView(config={"model_type": "opt"}).facts()["engines"] is None
