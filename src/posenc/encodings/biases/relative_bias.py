@@ -61,7 +61,7 @@ class RelativeBias(CheckedBias):
         lib, wide = query.lib, query.lib.wide_dtype(dtype)
         distance, guard = whole_difference(query, key)
         row = self.clip - lib.xp.clip(distance, -self.clip, self.clip)
-        return lib.astype(guarded(lib.astype(learned["table"][row, head], wide), guard), dtype)
+        return lib.astype(guarded(lib.astype(lib.entries(learned["table"], row, head), wide), guard), dtype)
 
 
 ROW = Row(

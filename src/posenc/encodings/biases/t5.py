@@ -107,7 +107,7 @@ class T5Bias(CheckedBias):
         lib, wide = query.lib, query.lib.wide_dtype(dtype)
         distance, guard = whole_difference(query, key)
         table = lib.astype(learned["table"], wide) * self.scale
-        return lib.astype(guarded(table[self._bucket(distance, lib), head], guard), dtype)
+        return lib.astype(guarded(lib.entries(table, self._bucket(distance, lib), head), guard), dtype)
 
 
 @arrays.host

@@ -118,7 +118,7 @@ class TUPE(CheckedBias):
         number = xp.where(m == 0, from_class, xp.where(n == 0, to_class, product(m + 1, n + 1)))
         if self.relative:
             row = xp.where(n == 0, self.buckets, self.distances.bucket(n - m))
-            number = number + learned["table"][xp.where(m == 0, self.buckets // 2, row), head]
+            number = number + lib.entries(learned["table"], xp.where(m == 0, self.buckets // 2, row), head)
         return lib.astype(lib.astype(number + outside_m + outside_n, lib.wide_dtype(dtype)), dtype)
 
     def _projected(self, learned: Params, side: str, lib: Library) -> Array:

@@ -79,7 +79,7 @@ class WindowBias(CheckedBias):
         row = _window.window_rows(steps, self.window, lib)
         if self.class_token:
             row = self._with_token(row, query, key)
-        return lib.astype(guarded(lib.astype(learned["table"][row, head], wide), guard), dtype)
+        return lib.astype(guarded(lib.astype(lib.entries(learned["table"], row, head), wide), guard), dtype)
 
     def _with_token(self, row: Array, query_positions: Positions, key_positions: Positions) -> Array:
         """The last three rows where a query, a key or both are the class token."""
