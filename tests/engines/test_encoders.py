@@ -37,9 +37,9 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 #: Engines that answer for each, besides transformers itself.
 ENGINES = {
-    "bert": ("transformers-4", "keras-hub", "mobius", "openvino", "ctranslate2", "transformers.js"),
-    "modernbert": ("transformers-4", "openvino", "transformers.js"),
-    "t5": ("transformers-4", "mobius", "openvino", "ctranslate2", "transformers.js"),
+    "bert": ("transformers-4", "llama.cpp", "keras-hub", "mobius", "openvino", "ctranslate2", "transformers.js"),
+    "modernbert": ("transformers-4", "llama.cpp", "openvino", "transformers.js"),
+    "t5": ("transformers-4", "llama.cpp", "mobius", "openvino", "ctranslate2", "transformers.js"),
 }
 #: Engines that refuse each, and what they say.
 REFUSED = {
@@ -122,8 +122,8 @@ PLANTS = {
 }  # fmt: skip
 
 
-def probe_of(model_type: str, place: Path) -> Path:
-    return write_probe(CONFIGS[model_type], place / model_type, length=64)
+def probe_of(model_type: str, place: Path, gguf: bool = False) -> Path:
+    return write_probe(CONFIGS[model_type], place / model_type, length=64, gguf=gguf)
 
 
 def environment(name: str) -> Environment:
@@ -204,14 +204,26 @@ def test_the_head_behind_last_states_is_that_of_transformers(model_type: str, ru
 @pytest.mark.parametrize("name", sorted({name for names in ENGINES.values() for name in names}))
 def test_engines_do_as_the_file_says_and_misreadings_are_named(name: str, tmp_path: Path) -> None:
     types = [one for one, names in ENGINES.items() if name in names]
-    probes = {one: probe_of(one, tmp_path) for one in types}
-    plants = [one for one in PLANTS.values() if one.model_type in types]
+    gguf = named(known_engines(), name).gguf
+    probes = {one: probe_of(one, tmp_path, gguf) for one in types}
+    plants = [one for one in PLANTS.values() if one.model_type in types and not gguf]  # they change the folder
     copies = [planted(probes[one.model_type], one, tmp_path / f"plant_{at}") for at, one in enumerate(plants)]
     answers = asked(name, [*probes.values(), *copies], tmp_path)
     for probe, answer in zip(probes.values(), answers, strict=False):
         assert read_probe(probe, answer).diagnosis.agree
     for plant, answer in zip(plants, answers[len(probes) :], strict=True):
         require_named(read_probe(probes[plant.model_type], answer), plant)
+
+
+@pytest.mark.nightly
+def test_llama_cpp_has_one_largest_distance_whatever_the_file_says(tmp_path: Path) -> None:
+    probe = write_probe(
+        {**CONFIGS["t5"], "relative_attention_max_distance": 64}, tmp_path / "probe", length=64, gguf=True
+    )
+    (answer,) = asked("llama.cpp", [probe], tmp_path)
+    (finding,) = read_probe(probe, answer).diagnosis.findings
+    assert finding.name == "largest distance"
+    assert "128" in finding.sentence
 
 
 @pytest.mark.nightly

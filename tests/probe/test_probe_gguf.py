@@ -18,7 +18,7 @@ from probe.live_engine import MODEL_TYPES, config_of
 #: Llama's architecture, nor in a small EXAONE 4, and truncates YaRN's ramp.
 OTHERWISE = ("mistral", "ministral", "exaone4", "gpt_oss_yarn")
 #: Architectures whose layers differ as no key says, or do not rotate.
-UNREADABLE = ("cohere2", "smollm3", "bloom", "mpt", "gpt2")
+UNREADABLE = ("cohere2", "smollm3", "bloom", "mpt", "gpt2", "bert", "modernbert", "t5")
 
 
 def layers(positions: ModelPositions) -> dict[int, tuple]:
@@ -46,7 +46,7 @@ def test_files_hold_the_positions_of_the_config(tmp_path: Path) -> None:
 
 def test_an_architecture_without_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        ValueError, match=r"^gguf must be left out for this architecture; files are written for bloom, "
+        ValueError, match=r"^gguf must be left out for this architecture; files are written for bert, bloom, "
     ):
         write_probe(config_of("opt"), tmp_path / "probe", gguf=True)
     assert not list(tmp_path.iterdir())

@@ -62,7 +62,7 @@ def _biases(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[Layer
 def _buckets(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
     layout, expected = evidence.layout, evidence.expected
     counts = {one.buckets for group in expected.groups for one in group.encodings if isinstance(one, T5Bias)}
-    layers = read_buckets(layout, evidence.prompts, evidence.answers, dtype, max(counts))
+    layers = read_buckets(layout, evidence.prompts, evidence.answers, (dtype, keys), max(counts))
     later = later_key_finding(layout, evidence.answers)
     verdict = merged_parts(layers, [judge_buckets(expected, layer, layout.head_dim) for layer in layers])
     findings = (*verdict.findings, *(() if later is None else (later,)))

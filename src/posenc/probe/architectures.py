@@ -300,6 +300,7 @@ OPT = ProbeArchitecture(
 
 BERT = ProbeArchitecture(
     ("bert",),
+    gguf="bert",
     quantity="row",
     keys=lambda sizes: {
         "hidden_size": sizes.hidden, "num_attention_heads": sizes.heads, "intermediate_size": sizes.inner,
@@ -336,6 +337,7 @@ BERT = ProbeArchitecture(
 )  # fmt: skip
 MODERNBERT = ProbeArchitecture(
     ("modernbert",),
+    gguf="modern-bert",
     keys=lambda sizes: {
         "hidden_size": sizes.hidden, "num_attention_heads": sizes.heads, "intermediate_size": sizes.inner,
         "vocab_size": sizes.vocabulary, "norm_eps": 1e-12, "decoder_bias": True,
@@ -360,6 +362,7 @@ MODERNBERT = ProbeArchitecture(
 )  # fmt: skip
 T5 = ProbeArchitecture(
     ("t5",),
+    gguf="t5",
     quantity="bucket",
     keys=lambda sizes: {
         "d_model": sizes.hidden, "d_kv": sizes.head, "num_heads": sizes.heads, "d_ff": sizes.inner,
@@ -368,7 +371,7 @@ T5 = ProbeArchitecture(
     },
     head="",
 )  # fmt: skip
-UMT5 = replace(T5, model_types=("umt5",), own_tables=True)
+UMT5 = replace(T5, model_types=("umt5",), gguf="", own_tables=True)
 
 ROWS = (
     LLAMA, SMOLLM3, QWEN2, QWEN3, QWEN2_VL, QWEN2_5_VL, QWEN3_VL, GEMMA, GEMMA2, GEMMA3, GPT_OSS, PHI3, GLM, GLM4,

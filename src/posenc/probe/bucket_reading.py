@@ -76,13 +76,13 @@ def asked_buckets(positions: ModelPositions, length: int) -> tuple[tuple[int, ..
 
 
 def read_buckets(
-    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str, buckets: int
+    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtypes: tuple[str, str], buckets: int
 ) -> tuple[LayerBuckets, ...]:
-    """The buckets of every layer of the encoder, then of the decoder."""
+    """The buckets of every layer of the encoder, then of the decoder; `dtypes`: of the engine, and of its cache."""
     layers = layout.stream.layers // 2
     return tuple(
         _layer_buckets(
-            layout, _by_distance(part, prompts, answers), (part, layer, layer + layers * number), dtype, buckets
+            layout, _by_distance(part, prompts, answers), (part, layer, layer + layers * number), dtypes, buckets
         )
         for number, part in enumerate(PARTS)
         for layer in range(layers)
@@ -95,7 +95,7 @@ def _by_distance(part: str, prompts: Sequence[Prompt], answers: Answers) -> dict
 
 
 def _layer_buckets(
-    layout: ProbeLayout, rows: dict[int, np.ndarray], place: tuple[str, int, int], dtype: str, buckets: int
+    layout: ProbeLayout, rows: dict[int, np.ndarray], place: tuple[str, int, int], dtypes: tuple[str, str], buckets: int
 ) -> LayerBuckets:
     """The weight of the key is e^b(distance) over a sum in which every key counts alike, wherever the key stands."""
     part, layer, number = place
@@ -106,7 +106,9 @@ def _layer_buckets(
     weights = np.where(weights > UNSEEN, weights, np.nan)
     logits = np.log(weights)
     biases = logits - logits[:, distances == 0]
+    dtype, cached = dtypes
     rounding = OPERATIONS * ROUNDOFF[dtype] + layout.stream.drift(number)
+    rounding += 0.0 if cached == "float32" else ROUNDOFF[cached]
     absolute = np.array([weight_errors(layout, rows[one], dtype)[0] for one in distances])
     relative = absolute / weights + rounding
     errors = ERRORS * (relative + relative[:, distances == 0])

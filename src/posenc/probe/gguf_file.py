@@ -18,6 +18,11 @@ from posenc.probe.gguf_keys import position_keys, size_keys
 from posenc.probe.latent_weights import VALUES
 from posenc.probe.weights import ProbePlan, Tensors
 
+#: Beginnings of the names of tensors behind an encoder, which llama.cpp's converter leaves out.
+OF_HEADS: Mapping[str, tuple[str, ...]] = {
+    "bert": ("cls.", "bert.pooler."), "modern-bert": ("head.", "decoder."),
+}  # fmt: skip
+
 
 def require_gguf(plan: ProbePlan) -> str:
     """The architecture under which llama.cpp knows the probe's.
@@ -42,7 +47,7 @@ def write_gguf(
     of_positions, divisors = position_keys(name, positions, config)
     writer = gguf.GGUFWriter(path, name)
     for key, value in {**of_positions, **size_keys(name, plan, config)}.items():
-        _add(writer, key if key.startswith("general.") else f"{name}.{key}", value)
+        _add(writer, key if key.startswith(("general.", "tokenizer.")) else f"{name}.{key}", value)
     writer.add_tokenizer_model("none")
     writer.add_vocab_size(plan.stream.vocabulary)
     names = gguf.get_tensor_name_map(_architecture(gguf, name), plan.stream.layers)
@@ -80,6 +85,8 @@ def _renamed(plan: ProbePlan, tensors: Tensors, names: Any, positions: ModelPosi
     row = plan.architecture
     renamed: Tensors = {}
     for name, array in tensors.items():
+        if name.startswith(OF_HEADS.get(row.gguf, ())):
+            continue
         if ".mlp.experts." in name:
             renamed |= _experts(name, array)
         elif "kv_b_proj" in name:

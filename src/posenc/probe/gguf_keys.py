@@ -15,13 +15,16 @@ from posenc.models.formats.gguf_write import to_gguf
 from posenc.models.model_positions import LayerGroup, ModelPositions, Window, windows_of_layers
 from posenc.models.reordered_rows import with_encodings
 from posenc.probe.architecture import ProbeArchitecture
+from posenc.probe.bucket_weights import FILLER
 from posenc.probe.latent_weights import LATENT, VALUES
 from posenc.probe.weights import ProbePlan
 
 Keys = dict[str, Any]
 #: Architectures whose code says how layers differ, which `to_gguf` therefore refuses: a probe shows what it does.
-OF_CODE = ("gemma2", "gemma3", "olmo2", "cohere2", "exaone4", "smollm3")
+OF_CODE = ("gemma2", "gemma3", "olmo2", "cohere2", "exaone4", "smollm3", "modern-bert")
 EPSILON = 1e-12
+#: llama.cpp then returns the state of every token.
+NO_POOLING = 0
 
 
 def position_keys(name: str, positions: ModelPositions, config: Mapping[str, Any]) -> tuple[Keys, Keys]:
@@ -107,7 +110,10 @@ def _windows(name: str, positions: ModelPositions) -> Keys:
         return {}
     slides = [windows[layer] is not None for layer in sorted(windows)]
     keys: Keys = {"attention.sliding_window": sizes[0].before + 1, "attention.sliding_window_pattern": slides}
-    if name == "gemma3":
+    if name == "modern-bert":  # both sides together, and every how many layers have none
+        period = next((layer for layer in range(1, len(slides)) if not slides[layer]), len(slides))
+        keys = {"attention.sliding_window": 2 * sizes[0].before, "attention.sliding_window_pattern": period}
+    if name in ("gemma3", "modern-bert"):
         local = next(group.rotary_encoding for group in positions.groups if group.window is not None)
         rope = None if local is None else RotationUsage(local).rope
         keys["rope.freq_base_swa"] = float(rope_base(rope)) if rope is not None else 0.0
@@ -129,6 +135,14 @@ def size_keys(name: str, plan: ProbePlan, config: Mapping[str, Any]) -> Keys:
         keys |= {"expert_count": sizes.experts, "expert_used_count": 2, "expert_feed_forward_length": sizes.inner}
     if row.latent:
         keys |= _latent_keys(plan)
+    if row.encoder:
+        keys |= {"attention.causal": False, "pooling_type": NO_POOLING}
+    if row.quantity == "bucket":
+        layers = plan.stream.layers // 2
+        keys |= {
+            "block_count": layers, "decoder_block_count": layers, "attention.relative_buckets_count": sizes.rows,
+            "decoder_start_token_id": FILLER,
+        }  # fmt: skip
     caps = ("attn_logit_softcapping", "final_logit_softcapping")
     keys |= {cap: float(config[cap]) for cap in caps if config.get(cap)}
     return keys | OTHER_PARTS.get(name, {})
@@ -138,7 +152,7 @@ def size_keys(name: str, plan: ProbePlan, config: Mapping[str, Any]) -> Keys:
 OTHER_PARTS: Mapping[str, Keys] = {
     "command-r": {"logit_scale": 1.0}, "cohere2": {"logit_scale": 1.0},
     "granite": {"embedding_scale": 1.0, "residual_scale": 1.0, "logit_scale": 1.0},
-    "gptneox": {"use_parallel_residual": True},
+    "gptneox": {"use_parallel_residual": True}, "bert": {"tokenizer.ggml.token_type_count": 2},
 }  # fmt: skip
 
 

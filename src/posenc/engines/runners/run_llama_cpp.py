@@ -10,11 +10,18 @@ from typing import Any
 import numpy as np
 from prompts_in_batches import prompts_of
 
+#: Values of flash_attn_type, and what is said of an encoder, which caches no keys.
+AUTOMATIC, OFF = -1, 0
+WITHOUT_FLASH = "run without flash attention, which rounds queries and keys to float16"
+
 
 class OpaqueParameters(c.Structure):
     """Parameters of the engine: larger than its own struct, and passed by value; a context's begin with its sizes."""
 
-    _fields_ = [("n_ctx", c.c_uint32), ("n_batch", c.c_uint32), ("n_ubatch", c.c_uint32), ("rest", c.c_char * 1012)]
+    _fields_ = [
+        ("n_ctx", c.c_uint32), ("n_batch", c.c_uint32), ("n_ubatch", c.c_uint32), ("others", c.c_char * 40),
+        ("flash_attention", c.c_int32), ("rest", c.c_char * 968),
+    ]  # fmt: skip
 
 
 class TokenBatch(c.Structure):
@@ -43,6 +50,10 @@ class LlamaFunctions:
         self.forget = self._function("llama_memory_clear", None, pointer, c.c_bool)
         self.new_batch = self._function("llama_batch_init", TokenBatch, c.c_int32, c.c_int32, c.c_int32)
         self.decode = self._function("llama_decode", c.c_int32, pointer, TokenBatch)
+        self.encode = self._function("llama_encode", c.c_int32, pointer, TokenBatch)
+        self.width = self._function("llama_model_n_embd", c.c_int32, pointer)
+        self.return_states = self._function("llama_set_embeddings", None, pointer, c.c_bool)
+        self.states = self._function("llama_get_embeddings_ith", c.POINTER(c.c_float), pointer, c.c_int32)
         self.logits = self._function("llama_get_logits_ith", c.POINTER(c.c_float), pointer, c.c_int32)
 
     def _function(self, name: str, result: Any, *arguments: Any) -> Any:
@@ -64,32 +75,69 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
     if not model:
         raise RuntimeError("llama_model_load_from_file returned no model")
     prompts = prompts_of(request)
-    longest = max(len(prompt["tokens"]) for prompt in prompts)
-    context = _context(library, model, longest)
-    step("running the prompts")
+    longest = max(len(prompt[key]) for prompt in prompts for key in ("tokens", "decoder_tokens") if key in prompt)
+    masked = request["auto_class"] == "AutoModelForMaskedLM"
+    context = _context(library, model, longest, masked)
     batch = library.new_batch(longest, 0, 1)
-    answers = {prompt["name"]: _rows(library, context, batch, prompt, request["vocabulary"]) for prompt in prompts}
+    step("running the prompts")
+    if masked:
+        answers = {**_masked(library, model, context, batch, request), "notes": [WITHOUT_FLASH]}
+    else:
+        answers = {one["name"]: _rows(library, context, batch, one, request["vocabulary"]) for one in prompts}
     return {**answers, "engine": "llama.cpp", "version": f"xllamacpp {version('xllamacpp')}"}
 
 
-def _context(library: LlamaFunctions, model: int, longest: int) -> int:
+def _context(library: LlamaFunctions, model: int, longest: int, masked: bool) -> int:
     parameters = library.context_defaults()
     parameters.n_ctx, parameters.n_batch, parameters.n_ubatch = longest, longest, min(longest, 1024)
+    if masked:
+        if parameters.flash_attention != AUTOMATIC:
+            raise RuntimeError("llama_context_params has no flash_attn_type where llama.h of this version has it")
+        parameters.flash_attention = OFF
     context = library.new_context(model, parameters)
     if not context or library.room(context) < longest:
         raise RuntimeError(f"llama_init_from_model gave no context of {longest} tokens")
     return int(context)
 
 
-def _rows(library: LlamaFunctions, context: int, batch: TokenBatch, prompt: dict[str, Any], words: int) -> np.ndarray:
-    wanted = set(prompt["rows"])
-    library.forget(library.memory(context), True)
-    batch.n_tokens = len(prompt["tokens"])
-    for place, token in enumerate(prompt["tokens"]):
+def _fill(batch: TokenBatch, tokens: list[int], wanted: list[int]) -> TokenBatch:
+    """The batch with these tokens, and rows that are wanted."""
+    batch.n_tokens = len(tokens)
+    for place, token in enumerate(tokens):
         batch.token[place], batch.pos[place], batch.logits[place] = token, place, place in wanted
         batch.n_seq_id[place], batch.seq_id[place][0] = 1, 0
-    code = library.decode(context, batch)
+    return batch
+
+
+def _rows(library: LlamaFunctions, context: int, batch: TokenBatch, prompt: dict[str, Any], words: int) -> np.ndarray:
+    """Logits of a decoder, behind an encoder where the prompt has tokens for one."""
+    library.forget(library.memory(context), True)
+    tokens = prompt["tokens"]
+    if "decoder_tokens" in prompt:
+        code = library.encode(context, _fill(batch, tokens, [*range(len(tokens))]))
+        if code:
+            raise RuntimeError(f"llama_encode returned {code} for {prompt['name']}")
+        tokens = prompt["decoder_tokens"]
+    code = library.decode(context, _fill(batch, tokens, prompt["rows"]))
     if code:
         raise RuntimeError(f"llama_decode returned {code} for {prompt['name']}")
     found = [np.ctypeslib.as_array(library.logits(context, row), (words,)) for row in prompt["rows"]]
     return np.array(found, np.float32)
+
+
+def _masked(
+    library: LlamaFunctions, model: int, context: int, batch: TokenBatch, request: dict[str, Any]
+) -> dict[str, np.ndarray]:
+    """Logits of masked tokens: the engine returns the last states."""
+    from masked_prediction import head_of
+
+    head, width, answers = head_of(request), library.width(model), {}
+    library.return_states(context, True)
+    for prompt in prompts_of(request):
+        tokens = prompt["tokens"]
+        code = library.encode(context, _fill(batch, tokens, [*range(len(tokens))]))
+        if code:
+            raise RuntimeError(f"llama_encode returned {code} for {prompt['name']}")
+        states = [np.array(np.ctypeslib.as_array(library.states(context, row), (width,))) for row in prompt["rows"]]
+        answers[prompt["name"]] = head(np.array(states)).astype(np.float32)
+    return answers
