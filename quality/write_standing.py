@@ -38,6 +38,8 @@ CONFIGS = ROOT / "src" / "posenc" / "models" / "released" / "configs.json"
 STANDING = ROOT / "src" / "posenc" / "explorer" / "standing.json"
 PAGE = ROOT / "docs" / "engines.md"
 SCHEMA = {"schema": "posenc.standing", "version": 1}
+#: A line of a snippet's part of the page: the engine, the field, and the configs whose cells it shows.
+SHOWS = re.compile(r"^(?:### (?P<title>.*)|Shows (?P<engine>\S+), (?P<field>\w+): (?P<models>.*)\.)$", re.MULTILINE)
 START, END = "<!-- standing: written by quality/write_standing.py -->", "<!-- end of standing -->"
 NOT_ASKED = "not asked, since this run was ended before"
 
@@ -65,7 +67,8 @@ def main() -> None:
     stored = json.loads(STANDING.read_text())
     text = PAGE.read_text()
     before, rest = text.split(START)
-    PAGE.write_text(f"{before}{START}\n\n{page(stored)}\n{END}{rest.split(END)[1]}")
+    after = rest.split(END)[1]
+    PAGE.write_text(f"{before}{START}\n\n{page(stored, shown_cells(after))}\n{END}{after}")
 
 
 def _tables(held: list[dict[str, Any]], known: tuple[Engine, ...], cache: Path, seconds: float) -> list[EngineTable]:
@@ -82,8 +85,11 @@ def _tables(held: list[dict[str, Any]], known: tuple[Engine, ...], cache: Path, 
     tables = []
     for one, question in zip(held, questions, strict=True):
         engines = [engine for engine in known if not stop.is_set() or _is_answered(engine, question)]
-        tables.append(compare_engines(question, engines, threading.Event(), lambda *_: None, spell=not stop.is_set()))
-        say(f"{one['name']}: {tables[-1].verdict}, {time.monotonic() - began:.0f} s")
+        table = compare_engines(
+            question, engines, threading.Event(), lambda *_: None, spell=not stop.is_set(), refusals=True
+        )
+        tables.append(table)
+        say(f"{one['name']}: {table.verdict}, {time.monotonic() - began:.0f} s")
     return tables
 
 
@@ -97,7 +103,7 @@ def _is_answered(engine: Engine, question: EngineQuestion) -> bool:
 
 def _is_kept(answer: KeptAnswer) -> bool:
     """Whether there is an answer, or a refusal of an earlier run."""
-    return answer.path.is_file() or answer.path.with_suffix(".error").is_file()
+    return answer.path.is_file() or answer.refusal.is_file()
 
 
 def _answer_all(engine: Engine, questions: list[EngineQuestion], cache: Path, stop: threading.Event) -> int:
@@ -113,7 +119,10 @@ def _answer_all(engine: Engine, questions: list[EngineQuestion], cache: Path, st
         environment = environment_of(engine, cache, stop, lambda *_: None)
         with tempfile.TemporaryDirectory() as place:
             requests = [
-                request_to(engine, environment, one.probe, one.path, Path(place) / str(number))
+                {
+                    **request_to(engine, environment, one.probe, one.path, Path(place) / str(number)),
+                    "refusal": str(one.refusal),
+                }
                 for number, one in enumerate(waiting)
             ]
             (Path(place) / "request.json").write_bytes(plain_json(requests))
@@ -179,7 +188,22 @@ def _row(row: Any) -> dict[str, Any]:
     return {"cells": cells} | {name: value for name, value in facts.items() if value}
 
 
-def page(stored: dict[str, Any]) -> str:
+def shown_cells(text: str) -> dict[tuple[str, str, str], str]:
+    """Titles of snippets, by the engine, the field and the config whose cell each shows."""
+    shown, title = {}, ""
+    for found in SHOWS.finditer(text):
+        title = found["title"] or title
+        for model in (found["models"] or "").split("; ") if found["engine"] else ():
+            shown[found["engine"], found["field"], model] = title
+    return shown
+
+
+def _linked(title: str) -> str:
+    """A link to a heading of the page."""
+    return f"[{title}](#{re.sub(r'[^a-z0-9_ -]', '', title.lower()).replace(' ', '-')})"
+
+
+def page(stored: dict[str, Any], shown: dict[tuple[str, str, str], str]) -> str:
     """The generated part of the page."""
     names = [engine.name for engine in known_engines()]
     share = stored["live"] / stored["cells"]
@@ -195,7 +219,7 @@ def page(stored: dict[str, Any]) -> str:
     for model in stored["models"]:
         marks = [_mark(model["engines"].get(name, {"cells": {}})) for name in names]
         lines.append(f"| {model['name']} | {' | '.join(marks)} |")
-    return "\n".join([*lines, "", *_not_known(stored, names), "## Differences", "", *_differences(stored), ""])
+    return "\n".join([*lines, "", *_not_known(stored, names), "## Differences", "", *_differences(stored, shown), ""])
 
 
 def _not_known(stored: dict[str, Any], names: list[str]) -> list[str]:
@@ -224,7 +248,7 @@ def _mark(row: dict[str, Any]) -> str:
     return "✓" if any(cell["source"] == "live" for cell in cells) else "–"
 
 
-def _differences(stored: dict[str, Any]) -> list[str]:
+def _differences(stored: dict[str, Any], shown: dict[tuple[str, str, str], str]) -> list[str]:
     """A part for each kind of difference of each engine, with the configs that it is seen on."""
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for model in stored["models"]:
@@ -245,6 +269,9 @@ def _differences(stored: dict[str, Any]) -> list[str]:
             lines += [f"Reported: {report}", ""]
         if rows[0].get("write"):
             lines += [f"To write: {rows[0]['write']}", ""]
+        titles = dict.fromkeys(shown[name, field, row["model"]] for row in rows if (name, field, row["model"]) in shown)
+        if titles:
+            lines += [f"Without posenc: {'; '.join(map(_linked, titles))}", ""]
     return lines
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,11 +17,13 @@ import pytest
 from engines.fake_engines import GOOD, WRONG, fake_engine
 from posenc.cli import main
 from posenc.engines import EngineTable, engine_table, environments
+from posenc.engines.ask_engine import request_to, run_requests
 from posenc.engines.cell import Cell
-from posenc.engines.compare_engines import compare_engines
+from posenc.engines.compare_engines import compare_engines, kept_answers
 from posenc.engines.engine import Engine, Package
 from posenc.engines.engine_process import Stopped
-from posenc.engines.engine_question import read_question
+from posenc.engines.engine_question import read_question, written_probe
+from posenc.engines.environments import Environment
 from posenc.engines.side_by_side import EngineRow
 
 CONFIG = {
@@ -224,6 +227,34 @@ def test_answers_are_kept_by_content_and_damage_is_no_answer(tmp_path: Path) -> 
     kept.write_text("{}")
     assert table_of_fakes([engine], tmp_path / "cache").rows[0].cells == first.rows[0].cells
     assert count.read_text() == "xx"
+
+
+def test_a_refusal_of_a_run_over_many_files_is_kept_until_anything_that_it_hangs_on_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = read_question(CONFIG, tmp_path / "cache", "tests")
+    engine = fake_engine(tmp_path, "refuses", WRONG["raises"])
+
+    def asked(engine: Engine, *, refusals: bool) -> str:
+        (row,) = compare_engines(question, [engine], threading.Event(), lambda *_: None, refusals=refusals).rows
+        return row.failure
+
+    kept = kept_answers(question, engine, written_probe(question, gguf=False))
+    request = request_to(engine, Environment(None, {}), kept.probe, kept.path, tmp_path) | {
+        "refusal": str(kept.refusal)
+    }
+    (tmp_path / "request.json").write_text(json.dumps([request]))
+    kept.refusal.parent.mkdir(parents=True)
+    run_requests(engine, tmp_path, 60.0, threading.Event())
+    assert kept.refusal.read_text().startswith("KeyError")
+    kept.refusal.write_text("an older run")
+    assert asked(engine, refusals=True) == "answering: an older run"
+    assert asked(engine, refusals=False).startswith("loading the model: KeyError")
+    monkeypatch.setattr("posenc.engines.engine.version_of", lambda name: "another")
+    assert asked(replace(engine, requires=("json",)), refusals=True).startswith("loading the model: KeyError")
+    monkeypatch.undo()
+    changed = fake_engine(tmp_path, "refuses", WRONG["raises"] + "# changed")
+    assert asked(changed, refusals=True).startswith("loading the model: KeyError")
 
 
 @pytest.mark.nightly

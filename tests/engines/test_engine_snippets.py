@@ -3,6 +3,7 @@ was transcribed of an engine."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -20,16 +21,17 @@ from posenc.engines.environments import environment_of
 from posenc.engines.known_engines import known_engines
 
 PAGE = Path(__file__).parents[2] / "docs" / "engines.md"
-SNIPPET = re.compile(r"^\*\*([^*\n]*?)\.?\*\*.*?^```python\n(.*?)^```\n\n```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
-SECTION = PAGE.read_text(encoding="utf-8").partition("## Seen without posenc")[2]
-SNIPPETS = {title: (code, printed) for title, code, printed in SNIPPET.findall(SECTION)}
-#: The engine that a title ends with, as the page calls it.
-ENGINES = {
-    "mlx-lm": "mlx-lm",
-    "llama.cpp": "llama.cpp",
-    "keras-hub": "keras-hub",
-    "transformers 4": "transformers-4",
-    "CTranslate2": "ctranslate2",
+STANDING = Path(__file__).parents[2] / "src" / "posenc" / "explorer" / "standing.json"
+SNIPPET = re.compile(
+    r"^### ([^\n]*)\n\n((?:Shows [^\n]*\n)+).*?^```python\n(.*?)^```\n\n```text\n(.*?)^```", re.MULTILINE | re.DOTALL
+)
+SHOWS = re.compile(r"^Shows (\S+), (\w+): (.*)\.$", re.MULTILINE)
+GENERATED, _, SECTION = PAGE.read_text(encoding="utf-8").partition("## Seen without posenc")
+SNIPPETS = {title: (code, printed) for title, _, code, printed in SNIPPET.findall(SECTION)}
+#: Engine, field and config of each cell, by the snippet that shows it.
+SHOWN = {
+    title: [(engine, field, model) for engine, field, models in SHOWS.findall(shows) for model in models.split("; ")]
+    for title, shows, _, _ in SNIPPET.findall(SECTION)
 }
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 #: Numbers of the page that are errors of float32 may be others on another machine.
@@ -37,13 +39,27 @@ ROUNDING = 1e-6
 
 
 def engine_of(title: str) -> str:
-    return next(name for words, name in ENGINES.items() if title.endswith(f"in {words}"))
+    (name,) = {engine for engine, _, _ in SHOWN[title]}
+    return name
 
 
 def test_every_snippet_is_found_and_names_its_engine() -> None:
-    assert len(SNIPPETS) == SECTION.count("```python") >= 8
+    assert len(SNIPPETS) == SECTION.count("```python") >= 20
     assert {engine_of(title) for title in SNIPPETS} <= {engine.name for engine in known_engines()}
     assert not any("posenc" in code for code, _ in SNIPPETS.values())
+
+
+def test_every_red_cell_of_the_standing_has_a_snippet_and_a_snippet_shows_red_cells_alone() -> None:
+    models = json.loads(STANDING.read_text(encoding="utf-8"))["models"]
+    red = {
+        (name, field, model["name"])
+        for model in models
+        for name, row in model["engines"].items()
+        for field, cell in row["cells"].items()
+        if cell["differs"]
+    }
+    assert {cell for cells in SHOWN.values() for cell in cells} == red
+    assert all(f"Without posenc: [{title}](#" in GENERATED for title in SNIPPETS)
 
 
 def run_in(name: str, code: str, folder: Path) -> str:

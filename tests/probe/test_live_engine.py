@@ -82,3 +82,8 @@ def test_an_engine_that_leaves_softcaps_out_is_read_without_them(tmp_path: Path)
     assert reading.diagnosis.agree, reading.lines()
     said = "The softcap of attention's logits and the output's logits is not applied; positions are read without it."
     assert said in reading.diagnosis.notes
+    for layer in model.model.layers:
+        layer.self_attn.scaling *= 1.06066
+    reading = read_probe(folder, run(model, folder))
+    assert [finding.name for finding in reading.diagnosis.findings] == ["logit factor"], reading.lines()
+    assert said in reading.diagnosis.notes

@@ -33,10 +33,11 @@ Watcher = Callable[[str, str, int, int], None]
 
 
 class KeptAnswer(NamedTuple):
-    """Probe of a question, and where an engine's answer to it is kept."""
+    """Probe of a question, and where an engine's answer to it is kept, or its refusal in a run over many files."""
 
     probe: Path
     path: Path
+    refusal: Path
 
 
 def compare_engines(
@@ -47,6 +48,7 @@ def compare_engines(
     workers: int | None = None,
     *,
     spell: bool = True,
+    refusals: bool = False,
 ) -> EngineTable:
     """Ask each engine, and set their answers side by side.
 
@@ -57,6 +59,7 @@ def compare_engines(
         watch: Told what happens.
         workers: Engines that run at once; as many as the machine has cores, four at most, if None.
         spell: Whether other spellings of the file are tried with engines that differ.
+        refusals: Whether an engine that refused the file in a run over many files is not asked again.
 
     Raises:
         Stopped: `stop` was set.
@@ -64,7 +67,9 @@ def compare_engines(
     probes = {gguf: written_probe(question, gguf=gguf) for gguf in {engine.gguf for engine in engines}}
     number = min(os.cpu_count() or 1, 4) if workers is None else validation.integer("workers", workers, 1, 64)
     with concurrent.futures.ThreadPoolExecutor(number) as pool:
-        waiting = [pool.submit(_row, question, engine, probes[engine.gguf], stop, watch, spell) for engine in engines]
+        waiting = [
+            pool.submit(_row, question, engine, probes[engine.gguf], stop, watch, spell, refusals) for engine in engines
+        ]
         try:
             rows = tuple(one.result() for one in waiting)
         except BaseException:
@@ -90,10 +95,13 @@ def _row(
     stop: threading.Event,
     watch: Watcher,
     spell: bool,
+    refusals: bool,
 ) -> EngineRow:
     """The row of an engine, from its kept answer or a new one; a failure is a row too."""
     try:
         answer = kept_answers(question, engine, probe)
+        if refusals and answer.refusal.is_file():
+            raise EngineFailure("answering", answer.refusal.read_text(encoding="utf-8"))
         environment = environment_of(
             engine, question.cache, stop, lambda package, done, size: watch(engine.name, package, done, size)
         )
@@ -113,6 +121,8 @@ def _row(
 def kept_answers(question: EngineQuestion, engine: Engine, probe: Path | EngineFailure) -> KeptAnswer:
     """Where an engine's answer is kept: another place for a probe of other content, a version or a script.
 
+    A refusal hangs on more: on the packages of this Python that the engine runs on, and on the scripts of all runners.
+
     Raises:
         EngineFailure: The engine does not take such a file, or no probe can be written for it.
     """
@@ -120,7 +130,9 @@ def kept_answers(question: EngineQuestion, engine: Engine, probe: Path | EngineF
         raise probe
     _require_taken(engine, question)
     key = short_digest(folder_digest(probe), environment_folder(engine, question.cache).name, engine.source)
-    return KeptAnswer(probe, question.cache / "answers" / f"{engine.name}-{key}.npz")
+    path = question.cache / "answers" / f"{engine.name}-{key}.npz"
+    refusal = path.with_name(f"{path.stem}-{short_digest(engine.surroundings())[:8]}.error")
+    return KeptAnswer(probe, path, refusal)
 
 
 def _answered(
@@ -165,9 +177,6 @@ def _reading(
     if answer.path.is_file():
         with contextlib.suppress(EngineFailure):
             return reading_of(engine, answer.probe, answer.path)
-    refusal = answer.path.with_suffix(".error")  # of a run over many files
-    if refusal.is_file():
-        raise EngineFailure("answering", refusal.read_text(encoding="utf-8"))
     watch(engine.name, "running", 0, 0)
     answer.path.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -96,6 +97,12 @@ class Engine:
             path.read_text(encoding="utf-8") for path in sorted(self.script.parent.glob(f"{self.script.stem}.*"))
         )
 
+    def surroundings(self) -> dict[str, str]:
+        """Versions of what it runs on, and texts of the scripts that all runners use."""
+        shared = sorted(path for path in RUNNERS.glob("*.py") if not path.name.startswith("run_"))
+        texts = {path.name: path.read_text(encoding="utf-8") for path in shared}
+        return texts | {name: version_of(name) for name in self.requires}
+
     def at(self, version: str) -> Engine:
         """Return the engine at another version, whose files are not pinned.
 
@@ -116,6 +123,14 @@ class Engine:
             return self
         first, *others = self.packages
         return replace(self, packages=(replace(first, version=version, size=0, hashes=MappingProxyType({})), *others))
+
+
+def version_of(name: str) -> str:
+    """Version of a package of the running environment; "" where it has none."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def named(engines: tuple[Engine, ...], name: str) -> Engine:

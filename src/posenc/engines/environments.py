@@ -22,7 +22,7 @@ from pathlib import Path
 
 from posenc.core import plain_file
 from posenc.engines.cache_folder import keep_json, kept_json, short_digest
-from posenc.engines.engine import Engine, Package
+from posenc.engines.engine import Engine, Package, version_of
 from posenc.engines.engine_failure import EngineFailure
 from posenc.engines.engine_process import run_program
 from posenc.engines.npm_packages import npm_command, npm_file, unpack_npm
@@ -61,7 +61,7 @@ def environment_folder(engine: Engine, cache: Path) -> Path:
 
 def standing_environment(engine: Engine, cache: Path) -> Environment | None:
     """Environment of an engine if it stands already."""
-    if engine.reuse and _installed(engine.packages[0].name) == engine.version:
+    if engine.reuse and version_of(engine.packages[0].name) == engine.version:
         return Environment(None, {f"{engine.packages[0].name}, RECORD": _record_digest(engine.packages[0].name)})
     folder = environment_folder(engine, cache)
     record = kept_json(folder / RECORD)
@@ -236,14 +236,6 @@ def _file_of(package: Package, wheels: Path) -> Path:
         if file.name.lower().replace("-", "_").startswith(start.replace("-", "_")) and file.suffix == ".whl":
             return file
     raise EngineFailure(f"installing {package.name}", "pip downloaded no file of that name")
-
-
-def _installed(name: str) -> str:
-    """Version of a package of the running environment; "" where it has none."""
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 def _record_digest(name: str) -> str:

@@ -87,12 +87,16 @@ def read_probe(
 
 def _read_without_softcaps(probe: AnsweredProbe, dtype: str, exact: ProbeReading) -> ProbeReading | None:
     """The reading as of an engine that leaves softcaps out, if that explains more of its answers."""
+    found = []
     for uncapped, note in _without_softcaps(probe):
         reading = _read(uncapped, dtype)
-        if _is_read(reading) and _differences(reading) < _differences(exact):
+        if _is_read(reading):
             diagnosis = replace(reading.diagnosis, notes=(*reading.diagnosis.notes, note))
-            return replace(reading, diagnosis=diagnosis)
-    return None
+            found.append(replace(reading, diagnosis=diagnosis))
+    best = min(found, key=_differences, default=None)
+    if best is None or (_sees_pairs(exact) and _differences(best) >= _differences(exact)):
+        return None
+    return best
 
 
 def _without_softcaps(probe: AnsweredProbe) -> Iterator[tuple[AnsweredProbe, str]]:
@@ -143,8 +147,12 @@ def _read_as_coarsely_as_needed(probe: AnsweredProbe, exact: ProbeReading) -> Pr
 
 def _is_read(reading: ProbeReading) -> bool:
     """Whether the engine agrees, or pairs are seen in every layer and the mistake has a name."""
-    seen = all(not isinstance(layer, LayerRotation) or layer.pairing for layer in reading.layers)
-    return reading.diagnosis.agree or (seen and reading.explained)
+    return reading.diagnosis.agree or (_sees_pairs(reading) and reading.explained)
+
+
+def _sees_pairs(reading: ProbeReading) -> bool:
+    """Whether pairs are seen in every layer that was read for a rotation."""
+    return all(not isinstance(layer, LayerRotation) or bool(layer.pairing) for layer in reading.layers)
 
 
 def _differences(reading: ProbeReading) -> int:

@@ -2,8 +2,8 @@
 
 The request is a JSON file, whose path is the one argument; it may be a list of requests to one engine. Every line on
 stdout is a JSON object: {"step": ...} before a step begins, so that whoever waits knows where an engine stopped, and
-{"error": ...} where one failed. In a list, an error is written beside the answer that is missing, and the next request
-is answered. The file imports nothing of posenc: the process needs the standard library, NumPy and the engine.
+{"error": ...} where one failed. In a list, an error is written to the file that a request names for it, and the next
+request is answered. The file imports nothing of posenc: the process needs the standard library, NumPy and the engine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main(path: str) -> int:
     if held is requests:
         for request, error in zip(requests, errors, strict=True):
             if error:
-                Path(request["answer"]).with_suffix(".error").write_text(error, encoding="utf-8")
+                Path(request["refusal"]).write_text(error, encoding="utf-8")
         return 0
     if errors[0]:
         tell(error=errors[0])

@@ -6,8 +6,11 @@ masked tokens before a prompt and with cached keys, are those of transformers.js
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,6 +27,8 @@ TASKS = {
     "AutoModelForMaskedLM": "fill-mask",
     "AutoModelForSeq2SeqLM": "text2text-generation-with-past",
 }
+#: The line of a trace that says why.
+ERROR = re.compile(r"(?:Uncaught )?\w*Error\b")
 #: The operator set of the exported graph.
 OPERATOR_SET = 18
 
@@ -40,26 +45,17 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
     library = Path(request["site"], "node_modules", "@huggingface", "transformers", "dist", "transformers.node.mjs")
     script = Path(__file__).with_suffix(".mjs")
     with (folder / "errors.txt").open("w+b") as errors:
-        node = subprocess.Popen(
-            (shutil.which("node") or "node", str(script), str(library), str(folder), request["auto_class"]),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8",
-        )  # fmt: skip
-        if node.stdin is None or node.stdout is None:
-            raise ValueError("Node was started without pipes")
-        said = _said(node.stdout, errors)
-        step("running the prompts")
-        place = folder / "logits.bin"
-
-        def logits(*tokens: list[list[int]]) -> np.ndarray:
-            print(json.dumps({"tokens": tokens, "answer": str(place)}), file=node.stdin, flush=True)
-            shape = _said(node.stdout, errors)["shape"]
-            return np.fromfile(place, np.float32).reshape(shape)
-
-        answers = answers_in_batches(request, logits)
-        node.stdin.close()
-        node.wait()
+        command = (shutil.which("node") or "node", str(script), str(library), str(folder), request["auto_class"])
+        node = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        try:
+            own_version = _said(node, errors, "version")
+            step("running the prompts")
+            answers = answers_in_batches(request, lambda *tokens: _logits(node, errors, tokens, folder / "logits.bin"))
+        finally:
+            node.kill()
+            node.wait()
     stack = f"optimum-onnx {version('optimum-onnx')} and transformers {version('transformers')}"
-    return {**answers, "engine": "transformers.js", "version": f"{said['version']} on a graph of {stack}"}
+    return {**answers, "engine": "transformers.js", "version": f"{own_version} on a graph of {stack}"}
 
 
 def _exported(request: dict[str, Any], folder: Path) -> Path:
@@ -78,12 +74,34 @@ def _exported(request: dict[str, Any], folder: Path) -> Path:
     return folder
 
 
-def _said(lines: IO[str] | None, errors: IO[bytes]) -> dict[str, Any]:
-    """The next line of Node; where it ended instead, the line that says why."""
-    line = "" if lines is None else lines.readline()
-    if line:
-        return dict(json.loads(line))
+def _logits(
+    node: subprocess.Popen[bytes], errors: IO[bytes], tokens: tuple[list[list[int]], ...], place: Path
+) -> np.ndarray:
+    """Logits of prompts, which Node writes to a file."""
+    place.unlink(missing_ok=True)
+    if node.stdin is not None:
+        with contextlib.suppress(BrokenPipeError):  # it ended, and what it says tells why
+            node.stdin.write(json.dumps({"tokens": tokens, "answer": str(place)}).encode() + b"\n")
+            node.stdin.flush()
+    shape = _said(node, errors, "shape")
+    found = np.fromfile(place, np.float32) if place.is_file() else np.zeros(0, np.float32)
+    if found.size != np.prod(shape):
+        raise RuntimeError(f"Node wrote {found.size} logits where it said {shape}")
+    return found.reshape(shape)
+
+
+def _said(node: subprocess.Popen[bytes], errors: IO[bytes], name: str) -> Any:
+    """A fact of the next line of Node; where there is none, an error that says why."""
+    line = b"" if node.stdout is None else node.stdout.readline()
+    try:
+        return json.loads(line)[name]
+    except (ValueError, KeyError, TypeError):
+        if line:
+            raise RuntimeError(f"Node printed {line.decode(errors='replace').strip()[:80]!r}, not its {name}") from None
+    code = node.wait()
+    if code < 0:
+        raise RuntimeError(f"Node crashed ({signal.Signals(-code).name})")
     errors.seek(0)
     found = [one.strip() for one in errors.read().decode(errors="replace").splitlines() if one.strip()]
-    telling = [one for one in found if "Error" in one] or found or ["it printed nothing"]
-    raise RuntimeError(f"Node ended: {telling[0]}")
+    telling = [one for one in found if ERROR.match(one)] or found or ["it printed nothing"]
+    raise RuntimeError(f"Node ended with code {code}: {telling[0]}")
