@@ -35,7 +35,7 @@ ALLOWED = {
     ("engines/ask_engine.py", "np.load"): "a file that plain_file has opened",
     ("engines/cache_folder.py", "path.read_bytes"): "a file of the package",
     ("engines/engine.py", "path.read_text"): "a file of the package",
-    ("engines/compare_engines.py", "refusal.read_text"): "a plain file of the cache",
+    ("engines/compare_engines.py", "answer.refusal.read_text"): "a plain file of the cache",
     ("engines/environments.py", "read_text"): "the list of an installed package's files",
     ("engines/npm_packages.py", "tarfile.open"): "a file that plain_file has opened",
     ("engines/reports.py", "REPORTS.read_text"): "a file of the package",

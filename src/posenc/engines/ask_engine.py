@@ -83,6 +83,7 @@ def request_to(engine: Engine, environment: Environment, probe: Path, answer: Pa
         "runner": str(engine.script),
         "probe": str(probe),
         "answer": str(answer),
+        "refusal": str(answer.with_suffix(".error")),
         "scratch": str(folder / answer.stem),
         "model_type": config["model_type"],
         "auto_class": architecture_of_config(config).auto_class,
