@@ -20,7 +20,7 @@ from posenc.positions.sums_between import log_sigmoid, sums_upto
 
 @dataclass(frozen=True)
 class _SumsOfGates(Gathers):
-    """A score that adds up ln of gates, (*batch, heads, m), of the keys between a query and a key."""
+    """A score that adds up ln of gates, (*batch, m, heads), of the keys between a query and a key."""
 
     heads: Heads
 
@@ -29,7 +29,7 @@ class _SumsOfGates(Gathers):
 
     def _sums(self, gates: Array, keys: OrderedKeys) -> tuple[Array, ...]:
         # Sums that nearly cancel, in the widest float.
-        return (keys.key.lib.xp.cumsum(keys.key.lib.widest(gates), -1)[..., None],)
+        return (keys.key.lib.xp.cumsum(keys.key.lib.widest(gates.swapaxes(-1, -2)), -1)[..., None],)
 
     def faded(self, query: Positions, prepared: PreparedKeys, below: float) -> int:
         (sums,), far = prepared.arrays, prepared.keys.before_all(query)
@@ -128,12 +128,10 @@ class ForgettingGate(_SumsOfGates):
                 "the layer."
             )
         x = lib.wide(hidden)
-        return self._gates(x, as_wide(learned, x)).swapaxes(-1, -2)
+        return self._gates(x, as_wide(learned, x))
 
     def _gates(self, x: Array, learned: Params) -> Array:
-        """The same of checked inputs, (*batch, heads, m)."""
-        weights = learned["W"][(None,) * (x.ndim - 2)]  # with all axes of x, which a product else reads twice as slowly
-        return log_sigmoid(weights @ x.swapaxes(-1, -2) + learned["c"][:, None])
+        return log_sigmoid(x @ learned["W"].swapaxes(0, 1) + learned["c"])
 
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
         return self._sums(self._gates(x, learned), keys)
@@ -158,7 +156,7 @@ class GivenGates(_SumsOfGates):
         return self.heads
 
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
-        return self._sums(x.swapaxes(-1, -2), keys)
+        return self._sums(x, keys)
 
 
 ROW = Row(
