@@ -129,7 +129,8 @@ def test_from_a_folder_to_a_report(models, tmp_path, monkeypatch, capsys):
     assert main(words) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "bpe-lm: decoder fine-tuned: llama, width 32, 2 layers, 2 heads" in shown
-    assert "learning rate 5e-05; positions range, tokenizer llama" in shown
+    assert "learning rate 5e-05; positions range, digest" in shown
+    assert ", text the task's own, tokenizer llama; seeds 0" in shown
     path = models / "llama" / "config.json"
     path.write_text(path.read_text() + "\n")
     assert main(words) == 2

@@ -49,8 +49,9 @@ def test_a_text_is_written_well_with_an_encoding_and_badly_without(task):
 
 @pytest.mark.nightly
 def test_a_language_model_predicts_better_with_rotations():
-    """Its causal mask tells a decoder something of order, so less is gained. What sinusoids add in so few steps is too
-    little to be seen by five seeds: the claim `encoding_improves_language_modelling` has the intervals."""
+    """Its causal mask tells a decoder something of order, so less is gained than by an encoder. The claim
+    `encoding_improves_language_modelling` has the intervals: 0.22 nats for sinusoids, 0.53 for
+    rotations."""
     loss = {each: score("character-lm", each, **BUDGETS["character-lm"]).loss for each in (NONE, SINUSOIDAL, ROTARY)}
-    assert loss[ROTARY] < loss[NONE] - 0.2
-    assert abs(loss[SINUSOIDAL] - loss[NONE]) < 0.1
+    assert loss[ROTARY] < loss[NONE] - 0.4
+    assert loss[SINUSOIDAL] < loss[NONE] - 0.1

@@ -129,7 +129,8 @@ def differences(model_type: str, **keys: Any) -> str:
         return ""
     inside = CLASSES[model_type].sub_configs.keys() - file.keys()  # which a file that lacks them says nothing of
     saved = {name: own for name, own in json.loads(made).items() if name not in inside}
-    if saved.get("rope_parameters"):  # holds the share that counts; DeepSeek-V4 saves another next to it
+    rope = saved.get("rope_parameters") or {}
+    if "partial_rotary_factor" in json.dumps(rope):  # the share that counts; DeepSeek-V4 saves another next to it
         saved.pop("partial_rotary_factor", None)
     theirs = groups({**saved, "model_type": model_type}, {group[0] for group in ours})
     if isinstance(theirs, str):

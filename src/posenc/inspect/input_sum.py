@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from posenc.core import arrays, text_lines, validation
+from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, Params
 from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.order import embedding
@@ -100,7 +101,12 @@ class InputSum(text_lines.Lines):
 
 
 def input_sum(
-    sentence: str, encoding: AdditiveEncoding, *, embeddings: Any = None, seed: int = 0, params: Params | None = None
+    sentence: str,
+    encoding: AdditiveEncoding,
+    *,
+    embeddings: Array | Mapping[str, Array] | None = None,
+    seed: int = 0,
+    params: Params | None = None,
 ) -> InputSum:
     """Embedding + encoding of every word of a sentence, as the first layer receives them.
 

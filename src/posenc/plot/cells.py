@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from posenc.core import validation
+from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, Params, RotaryEncoding
 from posenc.core.text_lines import decimals
 from posenc.inspect import InputSum, rotation_matrices
@@ -30,7 +32,7 @@ def input_sum(
     encoding: AdditiveEncoding | InputSum,
     sentence: str = "Dog bites man",
     *,
-    embeddings: Any = None,
+    embeddings: Array | Mapping[str, Array] | None = None,
     params: Params | None = None,
     ax: Any = None,
     **keywords: Any,
@@ -70,7 +72,10 @@ def input_sum(
 
 
 def _shown_sum(
-    encoding: AdditiveEncoding | InputSum, sentence: str, embeddings: Any, params: Params | None
+    encoding: AdditiveEncoding | InputSum,
+    sentence: str,
+    embeddings: Array | Mapping[str, Array] | None,
+    params: Params | None,
 ) -> InputSum:
     if isinstance(encoding, InputSum):
         return encoding
@@ -85,7 +90,7 @@ def score_terms(
     encoding: AdditiveEncoding | InputSum,
     sentence: str = "Dog bites man",
     *,
-    embeddings: Any = None,
+    embeddings: Array | Mapping[str, Array] | None = None,
     params: Params | None = None,
     ax: Any = None,
     **keywords: Any,

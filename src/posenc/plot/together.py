@@ -31,7 +31,7 @@ def together(
     labels: Sequence[str] | None = None,
     params: Sequence[Params | None] | None = None,
     ax: Axes | None = None,
-    **options: Any,
+    **keywords: Any,
 ) -> Axes:
     """Draw the same picture of several encodings into one, each with a colour, a style and a label.
 
@@ -41,7 +41,7 @@ def together(
         labels: A label for each; the encodings themselves if left out.
         params: Learned parameters of each; drawn with seed 0, and called untrained, if left out.
         ax: Axes to draw into; a new figure if left out.
-        options: Options of the picture, for all encodings.
+        keywords: Options of the picture, for all encodings.
 
     Returns:
         The Axes.
@@ -70,7 +70,7 @@ def together(
     for index, (encoding, own, label) in enumerate(zip(encodings, learned, named, strict=True)):
         own_params = {} if picture == "wavelengths" else {"params": own}
         look = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": label, "marker": ""}
-        ax = draw(encoding, ax=ax, **own_params, **look, **options)
+        ax = draw(encoding, ax=ax, **own_params, **look, **keywords)
         meanings.append(ax.get_ylabel())
     if len(set(meanings)) > 1:
         raise ValueError(f"encodings must have scores of one meaning; got {', '.join(set(meanings))}. Draw them apart.")

@@ -115,28 +115,7 @@ class PaTH(Gathers):
 
     def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         reached = query.lib.astype(prepared.keys.reached(query), q.dtype)[..., None, :, :]
-        return self.reflected(q, prepared, reached)[0] * reached / math.sqrt(self.dim)
-
-    def reflected(self, q: Array, prepared: PreparedKeys, reached: Array) -> tuple[Array, Array]:
-        """Reflect queries by the keys that they reach, back to the first of some prepared keys.
-
-        Args:
-            q: Queries, (*batch, heads, n, dim).
-            prepared: Keys in order, which begin at a multiple of `BLOCK` of those that were prepared.
-            reached: 1.0 where a query reaches a key, else 0.0, (..., n, m).
-
-        Returns:
-            q_m·H_m … H_{n+1} k_n - q_m·k_n for every pair that is reached, (*batch, heads, n, m), and what the queries
-            have become before the first key, in the shape of q.
-        """
-        lib, (k, w, taken, left) = prepared.keys.key.lib, prepared.arrays
-        seen, parts = q, []
-        for block in blocks(k.shape[-2], BLOCK, lib)[::-1]:  # from the query back to the first key
-            visible = (seen @ w[..., block, :].swapaxes(-1, -2)) * reached[..., block]
-            lost = visible @ taken[..., block, : block.stop - block.start]
-            parts.append((seen - q) @ k[..., block, :].swapaxes(-1, -2) - lost)
-            seen = seen - visible @ left[..., block, :]
-        return lib.xp.concatenate(parts[::-1], -1), seen
+        return reflect(q, prepared, reached)[0] * reached / math.sqrt(self.dim)
 
     def _directions(self, x: Array, keys: OrderedKeys, learned: Params) -> Array:
         """Directions w of every head and key, (*batch, heads, m, dim), filtered over the keys in order; of length 1."""
@@ -153,6 +132,28 @@ class PaTH(Gathers):
         """β of every head and key, from 0 to 2; shape (*batch, heads, m, 1)."""
         logits = x @ learned["beta_weight"].swapaxes(0, 1) + learned["beta_bias"]
         return 2 * sigmoid(logits.swapaxes(-1, -2))[..., None]
+
+
+def reflect(q: Array, prepared: PreparedKeys, reached: Array) -> tuple[Array, Array]:
+    """Reflect queries by the keys that they reach, back to the first of some prepared keys.
+
+    Args:
+        q: Queries, (*batch, heads, n, dim).
+        prepared: Keys in order, which begin at a multiple of `BLOCK` of those that were prepared.
+        reached: 1.0 where a query reaches a key, else 0.0, (..., n, m).
+
+    Returns:
+        q_m·H_m … H_{n+1} k_n - q_m·k_n for every pair that is reached, (*batch, heads, n, m), and what the queries
+        have become before the first key, in the shape of q.
+    """
+    lib, (k, w, taken, left) = prepared.keys.key.lib, prepared.arrays
+    seen, parts = q, []
+    for block in blocks(k.shape[-2], BLOCK, lib)[::-1]:  # from the query back to the first key
+        visible = (seen @ w[..., block, :].swapaxes(-1, -2)) * reached[..., block]
+        lost = visible @ taken[..., block, : block.stop - block.start]
+        parts.append((seen - q) @ k[..., block, :].swapaxes(-1, -2) - lost)
+        seen = seen - visible @ left[..., block, :]
+    return lib.xp.concatenate(parts[::-1], -1), seen
 
 
 ROW = Row(

@@ -158,7 +158,8 @@ class Setting:
         rates = sorted({run.experiment.encoding_rate for run in learned})
         mixed = versions_that_differ(run for runs in self.results.values() for run in runs.values())
         own = f" (parameters of encodings × {', '.join(f'{rate:g}' for rate in rates)})" if rates else ""
-        options = "".join(f", {name} {option}" for name, option in one.options)
+        own_text = "the task's own"
+        options = "".join(f", {name} {own_text if option == '' else option}" for name, option in one.options)
         rate = f"learning rate {one.rate:g}"
         if self.sweep is not None:
             tried = ", ".join(f"{each:g}" for each in self.sweep.rates)

@@ -42,25 +42,29 @@ class ConfigClass:
     def ignored_keys(self, file: Mapping[str, Any]) -> tuple[str, ...]:
         """The keys of older files that do not count in this one."""
         stated = file.get("rope_parameters")
-        rope = stated if isinstance(stated, Mapping) else {}
         if isinstance(stated, Mapping) and nested(stated) == nested(self.absent):
             ignored = self.ignores_beside.get("rope_parameters", self.ignores)
         else:
             beside = self.ignores_beside.get("rope_scaling", self.ignores)
             ignored = beside if file.get("rope_scaling") else self.ignores
         # Functions of scaled types put a share that stands outside into each object; the default type has none.
-        return tuple(key for key in ignored if key != "partial_rotary_factor" or not _scaled_by_type(rope))
+        return tuple(key for key in ignored if key != "partial_rotary_factor" or not self._scales_by_type(file))
+
+    def _scales_by_type(self, file: Mapping[str, Any]) -> bool:
+        """Say whether an object for a type of layer, as the class makes it, has another rope_type than the default."""
+        stated, older = file.get("rope_parameters"), file.get("rope_scaling")
+        objects = [*stated.values()] if isinstance(stated, Mapping) else []
+        objects += [older] if nested(self.absent) else []
+        return any(
+            (one.get("rope_type") or one.get("type") or "default") != "default"
+            for one in objects
+            if isinstance(one, Mapping)
+        )
 
 
 def nested(rope: Mapping[str, Any] | None) -> bool:
     """Say whether rope_parameters holds an object for each type of layer."""
     return any(isinstance(value, Mapping) for value in (rope or {}).values())
-
-
-def _scaled_by_type(rope: Mapping[str, Any]) -> bool:
-    """Say whether an object for a type of layer in rope_parameters has another rope_type than the default."""
-    objects = [value for value in rope.values() if isinstance(value, Mapping)]
-    return any((value.get("rope_type") or value.get("type") or "default") != "default" for value in objects)
 
 
 #: Of a model type that transformers does not know: nothing is filled in.

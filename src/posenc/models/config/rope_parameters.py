@@ -284,13 +284,12 @@ def _of_layer_type(
         values |= rope_values(*scaling, f"{fields.where}rope_scaling.", older_type=False)
     if "rope_theta" not in values and base.key and fields.states(base.key):
         values["rope_theta"] = replace(fields.require(base.key), name="rope_theta")
-    if stated:
-        values = _with_outer_share(fields, values)
     filled = (known.filled if stated or scaling is not None else known.absent) or {}
     for name, value in _defaults(filled.get(layer_type) or known.filled.get(layer_type), layer_type).items():
         if name not in values or values[name].value is None:
             values[name] = value
-    return _frozen(values)
+    # The class fills in its own share first; functions of scaled types then put one that stands outside where none is.
+    return _frozen(_with_outer_share(fields, values) if stated or scaling is not None else values)
 
 
 def _with_outer_share(fields: Fields, values: dict[str, Value]) -> dict[str, Value]:

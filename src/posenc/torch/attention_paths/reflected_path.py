@@ -15,7 +15,7 @@ import torch
 from posenc.core import arrays
 from posenc.core.checked_attention import repeated
 from posenc.encodings.scores._gathers import PreparedKeys
-from posenc.encodings.scores.path import BLOCK, PaTH
+from posenc.encodings.scores.path import BLOCK, PaTH, reflect
 from posenc.torch.attention_paths.arguments import AttentionCall
 from posenc.torch.attention_paths.visible import is_transformed
 
@@ -90,14 +90,13 @@ def _met(call: AttentionCall, q: Any, keys: PreparedKeys, own: slice, rows: slic
 
     The unit vectors, as queries that come after the tile, give the last two.
     """
-    encoding: Any = call.scores[0].encoding
     k = keys.arrays[0]
     count, dim = q.shape[2], q.shape[-1]
     units = torch.eye(dim, dtype=q.dtype).expand(*q.shape[:2], dim, dim)
     tokens = torch.arange(own.start, own.stop)
     hidden = tokens > torch.arange(rows.start, rows.stop)[:, None] + (call.keys - call.queries)
     reached = torch.cat([~hidden, torch.ones(dim, len(tokens), dtype=torch.bool)]).to(q.dtype)
-    products, seen = encoding.reflected(torch.cat([q, units], 2), keys, reached)
+    products, seen = reflect(torch.cat([q, units], 2), keys, reached)
     logits = call.scale * (q @ k.mT + products[:, :, :count])
     reflected = k + products[:, :, count:].mT
     return logits.masked_fill_(hidden, float("-inf")), seen[:, :, :count], reflected, seen[:, :, count:]
