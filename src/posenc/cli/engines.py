@@ -18,10 +18,8 @@ from posenc.core.text_lines import escaped
 from posenc.engines import EngineTable, engine_table
 from posenc.engines.side_by_side import EngineRow
 
-#: How a cell is marked where it is not live.
-MARKS = {"live": "", "transcribed": " (transcribed)", "not known": ""}
-#: Characters of a cell of the table.
-WIDEST = 40
+#: What the marks of the table mean; lines below it say what differs, and why a cell is not known.
+MARKS = "✓ as the file, ✗ otherwise, ? not known"
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,11 @@ def _facts(table: EngineTable) -> dict[str, Any]:
 
 
 def _lines(table: EngineTable) -> list[str]:
-    headers = ("engine", "version", "how", *table.fields)
-    rows = [(row.engine, row.version.split(" on ")[0], row.kind, *_cells(table, row)) for row in table.rows]
+    headers = ("engine", "version", *table.fields)
+    rows = [
+        (row.engine, row.version.split(" on ")[0], *(_mark(row, name) for name in table.fields)) for row in table.rows
+    ]
+    kinds = {row.kind: [one.engine for one in table.rows if one.kind == row.kind] for row in table.rows}
     share = f"{table.live_share:.0%} of the cells are live: the engine's own process computed them here"
     return [
         Heading(table.verdict),
@@ -86,29 +87,29 @@ def _lines(table: EngineTable) -> list[str]:
         "",
         *columns(headers, rows),
         "",
+        MARKS,
+        *(f"{kind}: {', '.join(names)}" for kind, names in kinds.items()),
         share,
         *table.remarks(),
         *table.unknown(),
     ]
 
 
-def _cells(table: EngineTable, row: EngineRow) -> Iterator[str]:
-    for name in table.fields:
-        cell = row.cells[name]
-        if cell.source == "not known":
-            yield "not known"
-            continue
-        value = cell.value if len(cell.value) <= WIDEST else f"{cell.value[: WIDEST - 3]}..."
-        yield f"{'✗ ' if cell.differs else ''}{value}{MARKS[cell.source]}"
+def _mark(row: EngineRow, name: str) -> str:
+    cell = row.cells[name]
+    if cell.source == "not known":
+        return "?"
+    return ("✗" if cell.differs else "✓") + (" transcribed" if cell.source == "transcribed" else "")
 
 
 @contextmanager
 def engine_progress() -> Iterator[Callable[[str, str, int, int], None]]:
     """A bar for each engine: its downloads with the time left, then that it runs; lines where there is no terminal."""
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    text = [TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[amount]")]
+    columns = (text[0], BarColumn(), text[1], TimeRemainingColumn())
     bars = Progress(
         *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
     )
@@ -123,9 +124,9 @@ def engine_progress() -> Iterator[Callable[[str, str, int, int], None]]:
                 say(escaped(f"{engine}: {'downloading ' if size else ''}{event}{of}"))
             return
         if engine not in tasks:
-            tasks[engine] = bars.add_task(engine, total=None)
-        words = escaped(f"{engine}: {event}"[:60])
-        bars.update(tasks[engine], description=words, total=size or None, completed=done)
+            tasks[engine] = bars.add_task(engine, total=None, amount="")
+        words, amount = escaped(f"{engine}: {event}"[:60]), f"{done / 1e6:.0f}/{size / 1e6:.0f} MB" if size else ""
+        bars.update(tasks[engine], description=words, total=size or None, completed=done, amount=amount)
         if event == "done" or event.startswith("failed"):
             bars.update(tasks[engine], total=1, completed=1)
 
