@@ -28,7 +28,7 @@ KEYS = (16, 4096)
 STEPS, FIRST = 64, 1000
 PLAIN, CALL = "attention without an encoding", "posenc.torch.attention"
 PLAIN_LAYER, STEP = "projections, cache and attention without an encoding", "posenc, Attention.step"
-IN_LAYER = ("RoPE", "ALiBi", "T5", "PaTH")
+IN_LAYER = ("RoPE", "ALiBi", "T5", "forgetting gate", "PaTH")
 BY_CALL = [name for name in RECORDS if name != "PaTH"]
 ROUNDS = 15
 
@@ -100,21 +100,20 @@ def layer(name: str, keys: int) -> dict[str, Any]:
     ours = Attention(HEADS * DIM, HEADS, encodings=[module(RECORDS[name], seed=1)], causal=True)
     before, x = torch.randn(1, keys, HEADS * DIM, generator=generator).split([keys - 1, 1], 1)
     k, v = torch.randn(2, 1, keys - 1, HEADS, DIM, generator=generator)
-    cache = ours.step(before)[1] if ours.caches_reflected else AttentionCache(k, v, torch.arange(keys - 1), None)
+    reads = ours.reads is not None  # what the cache then holds of tokens is made from their inputs
+    cache = ours.step(before)[1] if reads else AttentionCache(k, v, torch.arange(keys - 1), None)
     caches = [_moved(cache, at["key_positions"][:-1]) for at in places(keys)]
     steps = cycle(caches)
     variants = {
         PLAIN_LAYER: floor(_plain_step(ours, x, k, v)),
         STEP: lambda: Variant(lambda: ours.step(x, next(steps))[0], lambda: ours.step(x, caches[0])[0]),
     }
-    expected = (
-        _exact_whole(ours, torch.cat([before, x], 1)) if ours.caches_reflected else _exact_step(ours, x, caches[0])
-    )
+    expected = _exact_whole(ours, torch.cat([before, x], 1)) if reads else _exact_step(ours, x, caches[0])
     return compared(layer_title(name, keys), PLAIN_LAYER, variants, expected, BOUNDS[torch.float32], rounds=ROUNDS)
 
 
 def _moved(cache: AttentionCache, key_positions: Any) -> AttentionCache:
-    """The same cache at other positions, which only their order tells from the former where keys are reflected."""
+    """The same cache at other positions, which only their order tells from the former where inputs are read."""
     seen_from = None if cache.seen_from is None else key_positions[-1:]
     return replace(cache, key_positions=key_positions, seen_from=seen_from)
 
