@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "add-a-mistake.md").read_text(encoding="utf-8")
 #: File, where in it, the name that marks the place, and the code.
 STEPS = re.findall(r"In `([^`]+)`, (at the end of|above) `(\w+)`:\n\n```python\n(.*?)```", PAGE, re.DOTALL)
-CASES = ["logits of a kernel that uses exp2", "slopes of the next head"]
+CASES = ["logits of a kernel that uses exp2", "queries past the cache"]
 #: Words that choose these cases, and the test that every mistake is planted in each of three banks.
-CHOSEN = "exp2 or next or mistake_is_planted"
+CHOSEN = "exp2 or past or mistake_is_planted"
 
 
 def done(path: Path, where: str, name: str, code: str) -> None:
