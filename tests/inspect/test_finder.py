@@ -94,6 +94,16 @@ def test_of_names_a_convention_that_was_searched():
         found.of("i/d")
 
 
+def test_a_derivation_is_under_a_convention_that_was_searched():
+    found = find_positions({0: "0.84"}, dim=4, largest=10)
+    counted_from_one = Sinusoidal(dim=4, start=1)
+    assert "start 1" in found.derivation(counted_from_one)[0]
+    with pytest.raises(ValueError, match=r"encoding must be one that was searched; got Sinusoidal\(dim=8,"):
+        found.derivation(Sinusoidal(dim=8))
+    with pytest.raises(TypeError, match="encoding must be a Sinusoidal; got 'i/d'"):
+        found.derivation("i/d")
+
+
 @pytest.mark.parametrize(
     ("values", "options", "kind", "message"),
     [

@@ -141,12 +141,30 @@ class FoundPositions(text_lines.Lines):
 
         Returns:
             A title and the steps; none for a value that no sine or cosine has.
+
+        Raises:
+            TypeError: `encoding` is not sinusoidal.
+            ValueError: `encoding` was not searched.
+
+        Example:
+            >>> for line in find_positions({0: "0.8415"}, dim=4).derivation()[2:5]:
+            ...     print(line.strip())
+            0.8415 = sin(k / 10000^(2·0/4))
+            k = 10000^(2·0/4) · arcsin 0.8415
+            k = 1 · 1.000054 = 1.000054
         """
-        usual = (fit.encoding for fit in self.fits if fit.encoding == Sinusoidal(self.dim, self.base))
-        chosen = encoding or next(usual, self.fits[0].encoding)
-        fit = self.of(chosen.exponent, chosen.layout, chosen.first, chosen.start)
+        usual = (fit for fit in self.fits if fit.encoding == Sinusoidal(self.dim, self.base))
+        fit = next(usual, self.fits[0]) if encoding is None else self._searched(encoding)
         asked = self.printed[0]
-        return solved_value(chosen, asked.dimension, asked.text, first=fit.first, alone=len(self.printed) == 1)
+        alone = len(self.printed) == 1
+        return solved_value(fit.encoding, asked.dimension, asked.text, first=fit.first, alone=alone)
+
+    def _searched(self, encoding: Sinusoidal) -> Fit:
+        validation.instance("encoding", encoding, Sinusoidal, "a Sinusoidal")
+        for fit in self.fits:
+            if fit.encoding == encoding:
+                return fit
+        raise ValueError(f"encoding must be one that was searched; got {encoding!r}. Search its convention.")
 
     def _from_zero(self) -> list[Fit]:
         """Fits without those that only count the same positions from 1."""
