@@ -142,6 +142,21 @@ def test_an_installation_that_fails_leaves_nothing_half_written(
     assert left == []
 
 
+def test_pip_is_looked_for_without_loading_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finder of setuptools gives distutils up in the whole process where it is asked for pip; inductor needs it."""
+    asked = []
+
+    class Finder:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            asked.append(name)
+
+    monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
+    table, _ = installing(tmp_path, monkeypatch, "import sys; sys.exit('ERROR: it is over')")
+    assert table.rows[0].failure.endswith("it is over")
+    assert "pip" not in asked
+
+
 def test_a_disk_without_room_is_told_before_anything_is_downloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

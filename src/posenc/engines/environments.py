@@ -84,7 +84,7 @@ def environment_of(engine: Engine, cache: Path, stop: threading.Event, progress:
     standing = standing_environment(engine, cache)
     if standing is not None:
         return standing
-    if importlib.util.find_spec("pip") is None:
+    if not version_of("pip"):  # to look for its module lets setuptools give distutils up, in the whole process
         raise EngineFailure("making its environment", "pip is not installed here; python -m ensurepip")
     try:
         return _made(engine, environment_folder(engine, cache), stop, progress)
