@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc.core import arrays
+from posenc.core import arrays, validation
 from posenc.core.arrays import Array, Library
 from posenc.positions.ordered_keys import OrderedKeys
 
@@ -23,6 +23,8 @@ def sums_upto(sums: Array, count: Array, lib: Library) -> Array:
         >>> sums_upto(np.array([[[1.0], [3.0]]]), np.array([0, 2]), arrays.library(np.ones(1))).tolist()
         [[[0.0], [3.0]]]
     """
+    if validation.equals_one_of(sums.shape[-2], 0):  # a column of none, since there is no key to pick
+        sums = lib.xp.zeros_like(sums.sum(-2))[..., None, :]
     columns = sums.swapaxes(-1, -2)
     index = lib.xp.broadcast_to(count[..., None, None, :], (*columns.shape[:-1], count.shape[-1]))
     some = lib.take_along(columns, lib.xp.clip(index - 1, 0, None))
