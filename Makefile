@@ -121,7 +121,7 @@ sanitize: $(VENV)/.test
 bench: $(VENV)/.test $(VENV)/.kernels
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py $(BENCH); status=$$?; $(BIN)/python docs/scripts/generate.py && exit $$status
 
-# docs/engines.md: what every engine makes of published configs. Downloads about 450 MB the first time; a stopped run goes on.
+# docs/engines.md: what every engine makes of published configs. Downloads about 450 MB first; a stopped run goes on.
 engines: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python quality/write_standing.py
 

@@ -54,6 +54,9 @@ def main() -> None:
     parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
     held = [one for one in json.loads(CONFIGS.read_text())["configs"] if one.get("engines", True)]
+    unknown = set(options.models or ()) - {one["name"] for one in held}
+    if unknown:
+        parser.error(f"--models must name configs of {CONFIGS.name}; got {', '.join(sorted(unknown))}")
     if not options.page:
         engines = (
             known_engines() if options.only is None else tuple(named(known_engines(), one) for one in options.only)

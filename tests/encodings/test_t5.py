@@ -168,7 +168,7 @@ def test_refusals(make: object, error: type[Exception], message: str) -> None:
 
 
 def test_a_matrix_has_the_numbers_and_the_gradient_of_single_biases() -> None:
-    """Heads of a matrix share their rows, and are picked a row at a time where no gradient is recorded."""
+    """Heads of a matrix share their rows, and are picked a row at a time."""
     encoding = T5Bias(heads=3, buckets=8, max_distance=20)
     table = torch.randn(8, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     query, key = torch.arange(7, 12), torch.arange(40)

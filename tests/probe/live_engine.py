@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import transformers
 
-from posenc.probe.architectures import architecture_of_config
+from posenc.probe.architectures import architecture_of
 
 BASE = 500_000.0
 WIDTHS = {"hidden_size": 128, "num_attention_heads": 8, "num_hidden_layers": 4, "vocab_size": 500}
@@ -81,7 +81,7 @@ def config_of(name: str) -> dict[str, Any]:
 
 def load(folder: Path) -> Any:
     """The model of a probe."""
-    kind = getattr(transformers, architecture_of_config(json.loads((folder / "config.json").read_text())).auto_class)
+    kind = getattr(transformers, architecture_of(json.loads((folder / "config.json").read_text())).auto_class)
     return kind.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
 
 

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from posenc import ForgettingGate, RoPE, RowGate
+from posenc import ForgettingGate, PaTH, RoPE
 from posenc.torch import Attention
+from torch_adapter.layer_steps import stepped
 
 HEADS, WIDTH, MODEL, TOKENS = 4, 6, 24, 19
 
@@ -23,16 +24,6 @@ def layer_of(dtype=torch.float64, **more):
 
 def inputs(dtype=torch.float64):
     return torch.randn(2, TOKENS, MODEL, generator=torch.Generator().manual_seed(1), dtype=torch.float64).to(dtype)
-
-
-def stepped(layer, x, ends, positions=None, mask=None):
-    """Outputs of a step up to each end."""
-    parts, cache = [], None
-    for start, stop in zip((0, *ends), ends, strict=False):
-        at = None if positions is None else positions[..., start:stop]
-        output, cache = layer.step(x[:, start:stop], cache, at, mask=None if mask is None else mask[..., :stop])
-        parts.append(output)
-    return torch.cat(parts, 1), cache
 
 
 @pytest.mark.parametrize("more", [{}, {"window": (4, None)}], ids=str)
@@ -70,7 +61,8 @@ def test_gates_of_bfloat16_are_kept_in_float32():
 
 
 def test_where_another_encoding_reads_inputs_too_these_are_kept():
-    layer = layer_of(encodings=[RowGate(heads=HEADS, model_dim=MODEL)])
+    both = [ForgettingGate(heads=HEADS, model_dim=MODEL), PaTH(dim=WIDTH, heads=HEADS, model_dim=MODEL, rank=3)]
+    layer = layer_of(encodings=both)
     assert not layer.caches_gates
     with torch.no_grad():
         _, cache = stepped(layer, inputs(), (4, 5))

@@ -7,6 +7,7 @@ import torch
 
 from posenc import ALiBi, PaTH
 from posenc.torch import Attention
+from torch_adapter.layer_steps import stepped
 
 HEADS, WIDTH, MODEL, TOKENS = 4, 8, 24, 75
 
@@ -25,16 +26,6 @@ def layer_of(dtype=torch.float64, **more):
 
 def inputs(dtype=torch.float64):
     return torch.randn(2, TOKENS, MODEL, generator=torch.Generator().manual_seed(1), dtype=torch.float64).to(dtype)
-
-
-def stepped(layer, x, ends, mask=None):
-    """Outputs of a step up to each end."""
-    parts, cache = [], None
-    for start, stop in zip((0, *ends), ends, strict=False):
-        seen = None if mask is None else mask[..., :stop]
-        output, cache = layer.step(x[:, start:stop], cache, mask=seen)
-        parts.append(output)
-    return torch.cat(parts, 1), cache
 
 
 @pytest.mark.parametrize("ends", [(TOKENS,), (1, 2, 3, TOKENS), (40, 41, 42, 74, TOKENS)], ids=str)
@@ -60,7 +51,7 @@ def test_a_mask_hides_padding_in_every_step():
     mask = torch.ones(2, 1, 1, TOKENS, dtype=torch.bool)
     mask[1, ..., :9] = False
     with torch.no_grad():
-        got, _ = stepped(layer, x, (40, 41, TOKENS), mask)
+        got, _ = stepped(layer, x, (40, 41, TOKENS), mask=mask)
         want = layer(x, mask=mask)
     assert (got - want).abs().max() < 1e-12
 

@@ -20,7 +20,7 @@ from posenc.engines.environments import Environment
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.probe.answered_probe import LayerReading
-from posenc.probe.architectures import architecture_of_config
+from posenc.probe.architectures import architecture_of
 from posenc.probe.judge_probe import judge_layers
 from posenc.probe.layout import ProbeLayout, read_layout
 from posenc.probe.prompts import asked_distances
@@ -86,7 +86,7 @@ def request_to(engine: Engine, environment: Environment, probe: Path, answer: Pa
         "refusal": str(answer.with_suffix(".error")),
         "scratch": str(folder / answer.stem),
         "model_type": config["model_type"],
-        "auto_class": architecture_of_config(config).auto_class,
+        "auto_class": architecture_of(config).auto_class,
         "vocabulary": layout.stream.vocabulary,
         "channels": layout.stream.queries,
         "layers": layout.stream.layers,

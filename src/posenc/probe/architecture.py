@@ -61,6 +61,11 @@ def llama_sizes(sizes: Sizes) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def biases(prefix: str, **letters: str) -> dict[str, str]:
+    """Biases of projections, which are zero, with the letters of their shapes."""
+    return {f"{prefix}.{name}.bias": shape for name, shape in letters.items()}
+
+
 class EmptyVision(NamedTuple):
     """A vision tower that a probe of text never runs: it has no blocks, and its weights are zero.
 

@@ -6,20 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from posenc.probe.architecture import EmptyVision, ProbeArchitecture, SizeKeys, Sizes, llama_sizes
-from posenc.probe.bucket_weights import FILLER
+from posenc.probe.architecture import EmptyVision, ProbeArchitecture, SizeKeys, Sizes, biases, llama_sizes
 from posenc.probe.config import text_config
+from posenc.probe.encoder_architectures import ENCODERS
 from posenc.probe.latent_weights import latent_keys
 
 
 def with_keys(**more: Any) -> SizeKeys:
     """Keys as Llama spells them, and some more."""
     return lambda sizes: {**llama_sizes(sizes), **more}
-
-
-def biases(prefix: str, **letters: str) -> dict[str, str]:
-    """Biases of projections, which are zero, with the letters of their shapes."""
-    return {f"{prefix}.{name}.bias": shape for name, shape in letters.items()}
 
 
 def neox_sizes(sizes: Sizes) -> dict[str, Any]:
@@ -298,107 +293,24 @@ OPT = ProbeArchitecture(
     },
 )  # fmt: skip
 
-BERT = ProbeArchitecture(
-    ("bert",),
-    gguf="bert",
-    quantity="row",
-    keys=lambda sizes: {
-        "hidden_size": sizes.hidden, "num_attention_heads": sizes.heads, "intermediate_size": sizes.inner,
-        "vocab_size": sizes.vocabulary, "layer_norm_eps": 1e-12, "type_vocab_size": 2,
-    },
-    layer="bert.encoder.layer.{}.",
-    embedding="bert.embeddings.word_embeddings.weight",
-    table="bert.embeddings.position_embeddings.weight",
-    embedding_norm="bert.embeddings.LayerNorm",
-    head="cls.predictions.decoder.weight",
-    final="",
-    prediction="cls.predictions.transform.dense",
-    prediction_norm="cls.predictions.transform.LayerNorm",
-    q="attention.self.query",
-    k="attention.self.key",
-    v="attention.self.value",
-    o="attention.output.dense",
-    input_norm="",
-    other_norms=("attention.output.LayerNorm", "output.LayerNorm"),
-    biased_norms=True,
-    balanced=True,
-    encoder=True,
-    one_key_head=False,
-    zeros={
-        **biases("attention.self", query="q", key="k", value="k"), **biases("attention.output", dense="h"),
-        "intermediate.dense.weight": "ih", "intermediate.dense.bias": "i", "output.dense.weight": "hi",
-        "output.dense.bias": "h",
-    },
-    outside={
-        "bert.embeddings.token_type_embeddings.weight": "th", "cls.predictions.transform.dense.bias": "h",
-        "cls.predictions.bias": "v", "cls.predictions.decoder.bias": "v",
-        "bert.pooler.dense.weight": "hh", "bert.pooler.dense.bias": "h",  # as published files have it
-    },
-)  # fmt: skip
-MODERNBERT = ProbeArchitecture(
-    ("modernbert",),
-    gguf="modern-bert",
-    keys=lambda sizes: {
-        "hidden_size": sizes.hidden, "num_attention_heads": sizes.heads, "intermediate_size": sizes.inner,
-        "vocab_size": sizes.vocabulary, "norm_eps": 1e-12, "decoder_bias": True,
-    },
-    embedding="model.embeddings.tok_embeddings.weight",
-    embedding_norm="model.embeddings.norm",
-    first_norm=False,
-    head="decoder.weight",
-    final="model.final_norm",
-    prediction="head.dense",
-    prediction_norm="head.norm",
-    q="attn.Wqkv",
-    o="attn.Wo",
-    fused="concatenated",
-    input_norm="attn_norm",
-    other_norms=("mlp_norm",),
-    balanced=True,
-    encoder=True,
-    one_key_head=False,
-    zeros={"mlp.Wi.weight": "Ih", "mlp.Wo.weight": "hi"},
-    outside={"decoder.bias": "v"},
-)  # fmt: skip
-T5 = ProbeArchitecture(
-    ("t5",),
-    gguf="t5",
-    quantity="bucket",
-    keys=lambda sizes: {
-        "d_model": sizes.hidden, "d_kv": sizes.head, "num_heads": sizes.heads, "d_ff": sizes.inner,
-        "vocab_size": sizes.vocabulary, "layer_norm_epsilon": 1e-12, "feed_forward_proj": "relu",
-        "decoder_start_token_id": FILLER,
-    },
-    head="",
-)  # fmt: skip
-UMT5 = replace(T5, model_types=("umt5",), gguf="", own_tables=True)
-
 ROWS = (
     LLAMA, SMOLLM3, QWEN2, QWEN3, QWEN2_VL, QWEN2_5_VL, QWEN3_VL, GEMMA, GEMMA2, GEMMA3, GPT_OSS, PHI3, GLM, GLM4,
-    COHERE, COHERE2, OLMO2, EXAONE4, GRANITE, PHI, STARCODER2, GPT_NEOX, DEEPSEEK, BLOOM, MPT, GPT2, OPT, BERT,
-    MODERNBERT, T5, UMT5,
+    COHERE, COHERE2, OLMO2, EXAONE4, GRANITE, PHI, STARCODER2, GPT_NEOX, DEEPSEEK, BLOOM, MPT, GPT2, OPT,
+    *ENCODERS,
 )  # fmt: skip
 ARCHITECTURES: dict[str, ProbeArchitecture] = {name: row for row in ROWS for name in row.model_types}
 
 
-def architecture_of(model_type: str) -> ProbeArchitecture:
-    """The architecture of a model type.
+def architecture_of(config: Mapping[str, Any]) -> ProbeArchitecture:
+    """The architecture of a file's text model.
 
     Raises:
         ValueError: No probe can be written for it.
     """
+    model_type = str(text_config(config).get("model_type"))
     if model_type not in ARCHITECTURES:
         raise ValueError(
             f"config must be of a model type that a probe can be written for; got {model_type!r:.60}. Known are "
             f"{', '.join(sorted(ARCHITECTURES))}."
         )
     return ARCHITECTURES[model_type]
-
-
-def architecture_of_config(config: Mapping[str, Any]) -> ProbeArchitecture:
-    """The architecture of a file's text model.
-
-    Raises:
-        ValueError: No probe can be written for it.
-    """
-    return architecture_of(str(text_config(config).get("model_type")))

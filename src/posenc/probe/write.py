@@ -12,7 +12,7 @@ from posenc.models.checkpoints.conversion import atomic_path, require_unused, wr
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
-from posenc.probe.architectures import architecture_of_config
+from posenc.probe.architectures import architecture_of
 from posenc.probe.bucket_reading import asked_buckets
 from posenc.probe.config import (
     layers_needed,
@@ -123,7 +123,7 @@ class _Probe(NamedTuple):
 def _probe(file: Mapping[str, Any], length: int | None, position_ids: bool, layers: int | None, gguf: bool) -> _Probe:
     validation.truth("position_ids", position_ids)
     config = text_config(file)
-    row = architecture_of_config(file)
+    row = architecture_of(file)
     positions = from_config(config)
     all_layers = layers_of_model(config, positions)
     fixed = layers_that_scale(row, positions, all_layers) if gguf else None

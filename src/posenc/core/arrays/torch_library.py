@@ -117,11 +117,10 @@ class Torch(Library):
         )  # take_along_dim fixes lengths while exporting; gather leaves them free
 
     def entries(self, table: Array, row: Array, head: Array) -> Array:
-        recorded = self.xp.is_grad_enabled() and table.requires_grad  # its gradient would be summed number by number
         of_heads = head.ndim == row.ndim > 1 and row.shape[0] == 1 and head.numel() == head.shape[0]
-        if recorded or not of_heads or not self.concrete(table):
+        if not of_heads or not self.concrete(table):
             return table[row, head]
-        # The same rows for each head, whole rows at a time: a seventh of the time.
+        # The same rows for each head, whole rows at a time: a seventh of the time, and a quarter with the gradient.
         return table[:, head.flatten()].T.index_select(1, row.flatten()).reshape(head.numel(), *row.shape[1:])
 
     def sum_along(self, array: Array, index: Array, count: int) -> Array:
