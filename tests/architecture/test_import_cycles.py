@@ -22,6 +22,9 @@ FIRST_USE = Path(__file__).with_name("first_use.py")
 #: Packages whose `__init__` imports their own modules: JAX and PyTorch must be told of classes and operators, and the
 #: command line is a program. Other modules must import such a package before any module of it.
 ENTERED_FIRST = {"posenc.jax", "posenc.kernels.triton", "posenc.cli"}
+#: The same of another's package: `import torch.distributed` does not wait for a thread that is importing `torch`, and
+#: half of PyTorch ends the process.
+TORCH = "torch"
 
 
 def modules(source: Path) -> dict[str, Path]:
@@ -96,12 +99,35 @@ def entered_late(source: Path) -> list[str]:
     return found
 
 
+def torch_late(source: Path) -> list[str]:
+    """Imports of a module of PyTorch by modules that have not imported PyTorch itself before."""
+    found = []
+    for module, path in modules(source).items():
+        nodes = [
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        seen: set[str] = set()
+        for node in sorted(nodes, key=lambda each: each.lineno):
+            asked = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [str(node.module)]
+            found += [f"{module}: {name}" for name in asked if name.startswith(f"{TORCH}.") and TORCH not in seen]
+            seen.update(asked)
+    return found
+
+
 def test_no_module_waits_for_one_that_waits_for_it() -> None:
     graphlib.TopologicalSorter(waits(SOURCE)).prepare()  # CycleError names the modules of a cycle
 
 
 def test_packages_that_import_their_modules_are_entered_first() -> None:
     assert entered_late(SOURCE) == []
+
+
+def test_torch_is_imported_before_its_modules(tmp_path: Path) -> None:
+    assert torch_late(SOURCE) == []
+    (tmp_path / "posenc").mkdir()
+    (tmp_path / "posenc" / "late.py").write_text("import torch.distributed as dist\nimport torch")
+    (tmp_path / "posenc" / "early.py").write_text("from torch import Tensor\nfrom torch.autograd import forward_ad")
+    assert torch_late(tmp_path) == ["posenc.late: torch.distributed"]
 
 
 @pytest.mark.parametrize(

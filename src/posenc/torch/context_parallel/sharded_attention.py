@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch.distributed as dist
 from torch import Tensor
+from torch import distributed as dist
 
 from posenc.core import validation
 from posenc.core.arrays import Array
