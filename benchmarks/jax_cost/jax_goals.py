@@ -27,6 +27,6 @@ JAX = (
 
 #: Why a goal is not reached, by how its name begins.
 JAX_REASONS = {
-    "JAX, sinusoidal table": "angles are exact at every position: their products in fixed point come on top of the "
-    "cosines and sines of the formula",
+    "JAX, sinusoidal table": "XLA made both waves anew for each number of a row, until they were written where they "
+    "belong, which this figure does not show yet",
 }

@@ -124,6 +124,10 @@ class Library:
         """Pick array[..., index[..., j]] for every j, along the last axis or another."""
         return self.xp.take_along_axis(array, index, axis)
 
+    def paired(self, first: Array, second: Array) -> Array:
+        """Two arrays of one shape side by side on a new last axis."""
+        return self.xp.concatenate([first[..., None], second[..., None]], -1)
+
     def entries(self, table: Array, row: Array, head: Array) -> Array:
         """Pick table[row, head], of rows and heads that broadcast."""
         return table[row, head]

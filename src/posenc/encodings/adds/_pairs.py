@@ -19,6 +19,6 @@ def arranged(first: Array, second: Array, pairs: int, layout: str, lib: Library)
         >>> arranged(first, second, 2, "interleaved", library(first)).tolist()
         [1, 3, 2, 4]
     """
-    parts = [first, second] if layout == "concatenated" else [first[..., None], second[..., None]]
+    table = lib.xp.concatenate([first, second], -1) if layout == "concatenated" else lib.paired(first, second)
     # The width is stated, since torch.compile takes that of a host constant for an open one.
-    return lib.xp.concatenate(parts, -1).reshape((*first.shape[:-1], 2 * pairs))
+    return table.reshape((*first.shape[:-1], 2 * pairs))
