@@ -14,6 +14,7 @@ import torch
 
 from exactness import truth
 from exactness.backends import WAVES
+from posenc import RoPE, Sinusoidal
 from posenc.frequencies import Geometric
 from posenc.phase import fixed_point, phase
 
@@ -163,3 +164,23 @@ def test_what_lies_below_the_last_limb_adds_and_subtracts_too() -> None:
         )  # a product and a sum, each rounded once
     assert (whole - whole).tail is None
     assert (whole + whole).tail is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_whole_positions_of_torch_are_those_of_its_own_operations(dtype: torch.dtype) -> None:
+    """NumPy makes short tables of whole positions; of the same numbers as floats PyTorch makes them itself."""
+    for encoding in (Sinusoidal(dim=16), Sinusoidal(dim=9, odd="zero", start=1, scale=0.5, layout="concatenated")):
+        for row in ([2**40 + 1], EDGES[:-3], list(range(5000))):
+            made = encoding.embed(torch.tensor(row), dtype=dtype)
+            assert made.dtype == dtype
+            assert torch.equal(made, encoding.embed(torch.tensor(row, dtype=torch.float64), dtype=dtype))
+    rotation, floats = (RoPE(dim=8).rotation(x, dtype=dtype) for x in (torch.arange(9), torch.arange(9.0)))
+    assert torch.equal(rotation.cos, floats.cos)
+    assert torch.equal(rotation.sin, floats.sin)
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+def test_a_trace_of_torch_keeps_positions_open() -> None:
+    encoding, other = Sinusoidal(dim=8), torch.tensor([9])
+    traced = torch.jit.trace(encoding.embed, (torch.tensor([3]),))
+    assert torch.equal(traced(other), encoding.embed(other))

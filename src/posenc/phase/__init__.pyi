@@ -5,6 +5,7 @@ from .cos_sin import cos_sin as cos_sin
 from .cos_sin import cos_sin_of_sum as cos_sin_of_sum
 from .cos_sin import cosine_sine as cosine_sine
 from .cos_sin import product_dtype as product_dtype
+from .cos_sin import short_on_host as short_on_host
 from .fixed_frequencies import FixedFrequencies as FixedFrequencies
 from .fixed_frequencies import FixedSinusoids as FixedSinusoids
 from .fixed_frequencies import along_one as along_one

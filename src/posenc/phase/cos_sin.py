@@ -8,7 +8,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from posenc.core import validation
+from posenc.core import arrays, validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import Positions, checked
 from posenc.phase.fixed_point import phase_of, revolutions_per_step
@@ -84,13 +84,42 @@ def _in_blocks(positions: Positions, frequencies: Frequencies, dtype: Any) -> tu
     rows, shape = max(1, BLOCK // frequencies.pairs), positions.array.shape
     count = math.prod(shape)
     if count <= rows:
-        return _exact(positions, frequencies, dtype)
+        return _block(positions, frequencies, dtype)
     flat, width = positions.with_array(positions.array.reshape(-1)), frequencies.pairs
     cosine, sine = (positions.lib.empty((count, width), dtype) for _ in range(2))
     for start in range(0, count, rows):
         block = slice(start, start + rows)
-        cosine[block], sine[block] = _exact(flat.part(block), frequencies, dtype)
+        cosine[block], sine[block] = _block(flat.part(block), frequencies, dtype)
     return cosine.reshape((*shape, width)), sine.reshape((*shape, width))
+
+
+def _block(positions: Positions, frequencies: Frequencies, dtype: Any) -> tuple[Array, Array]:
+    """Exact cosine and sine of a few positions that can be read, by NumPy where that costs less."""
+    lib, here = positions.lib, short_on_host(positions, frequencies.pairs)
+    if here is positions:
+        return _exact(positions, frequencies, dtype)
+    cosine, sine = _exact(here, frequencies, here.lib.real)
+    return lib.astype(lib.constant(cosine), dtype), lib.astype(lib.constant(sine), dtype)
+
+
+def short_on_host(positions: Positions, width: int) -> Positions:
+    """Whole positions of a short table as NumPy's, whose calls cost a third of PyTorch's; others as they are.
+
+    Args:
+        positions: Positions that have been checked.
+        width: Numbers that are made of each.
+
+    Returns:
+        The same positions, without their documents.
+    """
+    lib = positions.lib
+    if lib.name != "torch" or not (positions.integers and positions.readable):
+        return positions
+    # A trace would hold the result for a constant. Compiled code, where lengths may be symbols, reads nothing.
+    if lib.xp.jit.is_tracing() or math.prod(positions.array.shape) * width > BLOCK:
+        return positions
+    array = arrays.to_numpy(positions.array)
+    return Positions(array, arrays.library(array), True, True, positions.bounds)
 
 
 def _exact(positions: Positions, frequencies: Frequencies, dtype: Any) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from posenc.core.row import Row
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies import Geometric
 from posenc.frequencies.geometric import Exponent
-from posenc.phase import FixedSinusoids, Numerics, cos_sin
+from posenc.phase import FixedSinusoids, Numerics, cos_sin, short_on_host
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,17 @@ class Sinusoidal(AdditiveEncoding):
         return sinusoids if self.numerics == "exact" else None
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        positions, _, dtype = self.checked_call(positions, params, dtype)
-        lib = positions.lib
+        given, _, dtype = self.checked_call(positions, params, dtype)
+        here = short_on_host(given, self.dim) if self.numerics == "exact" else given
+        lib = here.lib
         if self.start:
-            positions = checked(lib.signed(positions.array) + self.start)
-        wide = dtype if self.scale == 1.0 else lib.real
-        cosine, sine = cos_sin(positions, self.frequencies, wide, self.numerics)
+            here = checked(lib.signed(here.array) + self.start)
+        wide = dtype if self.scale == 1.0 and lib is given.lib else lib.real
+        cosine, sine = cos_sin(here, self.frequencies, wide, self.numerics)
         first, second = (sine, cosine) if self.first == "sine" else (cosine, sine)
         table = self._fitted(arranged(first, second, self.frequencies.pairs, self.layout, lib), lib)
-        return table if self.scale == 1.0 else lib.astype(table * self.scale, dtype)
+        table = table if self.scale == 1.0 else table * self.scale
+        return given.lib.astype(table if lib is given.lib else given.lib.constant(table), dtype)
 
     def _fitted(self, table: Array, lib: Library) -> Array:
         """A table of whole pairs cut or filled to the width of this encoding."""
