@@ -121,7 +121,8 @@ class Torch(Library):
         if not of_heads or not self.concrete(table):
             return table[row, head]
         # The same rows for each head, whole rows at a time: a seventh of the time, and a quarter with the gradient.
-        return table[:, head.flatten()].T.index_select(1, row.flatten()).reshape(head.numel(), *row.shape[1:])
+        of_head = table.index_select(1, head.flatten()).T
+        return of_head.index_select(1, row.flatten()).reshape(head.numel(), *row.shape[1:])
 
     def sum_along(self, array: Array, index: Array, count: int) -> Array:
         zeros = self.xp.zeros((*array.shape[:-1], count), dtype=array.dtype, device=array.device)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc.core import arrays, validation
+from posenc.core import validation
 from posenc.core.arrays import Array, Library, remembered
 from posenc.core.checked_positions import Positions, checked
 from posenc.core.declared_fields import Real, Whole
@@ -97,22 +97,23 @@ class T5Bias(CheckedBias):
         return self._bucket(whole("distance", distance)[0], distance.lib)
 
     def _bucket(self, steps: Array, lib: Library) -> Array:
-        xp, lookup = lib.xp, lib.constant(_lookup(self))
-        if not self.bidirectional:
-            return lookup[xp.clip(-steps, 0, self.max_distance)]
-        later = lib.astype(steps > 0, lookup.dtype) * self._one_way
-        return later + lookup[xp.clip(xp.abs(steps), 0, self.max_distance)]
+        farthest = self.max_distance
+        return lib.constant(_lookup(self))[lib.xp.clip(steps, -farthest, farthest) + farthest]
 
     def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
         lib, wide = query.lib, query.lib.wide_dtype(dtype)
         distance, guard = whole_difference(query, key)
-        table = lib.astype(learned["table"], wide) * self.scale
+        table = lib.astype(learned["table"], wide)
+        table = table if self.scale == 1.0 else table * self.scale
         return lib.astype(guarded(lib.entries(table, self._bucket(distance, lib), head), guard), dtype)
 
 
-@arrays.host
+@remembered(64)
 def _lookup(encoding: T5Bias) -> np.ndarray:
-    return bucket_of_distance(encoding._one_way, encoding.max_distance).astype(np.int64)
+    """The bucket of every difference key - query from -max_distance to max_distance."""
+    before = bucket_of_distance(encoding._one_way, encoding.max_distance).astype(np.int64)
+    after = before[1:] + encoding._one_way if encoding.bidirectional else 0 * before[1:]
+    return np.concatenate([before[::-1], after])
 
 
 @remembered(64)
