@@ -289,6 +289,22 @@ def test_one_query_gives_what_the_reference_gives_with_its_gradients():
     every(RECORDS, check)
 
 
+def test_what_every_key_is_asked_alike_comes_to_it_rotated_rounded_and_under_any_scale():
+    """Queries ask it, unless keys are rotated, or queries so coarse that they would lose it; a scale must not divide
+    it."""
+    for encoding in (
+        posenc.TransformerXL(dim=8, heads=12, model_dim=8),
+        posenc.DeBERTa(dim=8, heads=12, buckets=4, max_distance=9),
+    ):
+        for queries, dtype, bound in ((1, torch.float32, 2e-6), (7, torch.float32, 2e-6), (1, torch.bfloat16, 2**-7)):
+            asked = case(encoding, queries, 45, dtype)
+            exact = asked | {name: asked[name].double() for name in "qkv"}
+            turned = {"encodings": [module(posenc.RoPE(dim=8)), *asked["encodings"]]}
+            for more, scale in (({}, 0.5), ({}, 1e-40), (turned, 0.5)):
+                got = attention(**(asked | more), layout="bhtd", impl="skewed", scale=scale)
+                close(got.double(), by_reference(exact | more, scale=scale), bound)
+
+
 def causal_call(asked):
     """What `attention` collects of a causal call with nothing else stated."""
     return checked_call(

@@ -15,7 +15,7 @@ from posenc.encodings._checked import CheckedScore
 
 
 class DistanceTerms(NamedTuple):
-    """A score as asked_m · of_queries[n - m] + factor · told_n · of_keys[n - m] + of_key_alone_n, n the key's position.
+    """A score as asked_m · of_queries[n - m] + factor · told_n · (of_keys[n - m] + of_all), n the key's position.
 
     A term that an encoding does not have is None.
 
@@ -23,10 +23,10 @@ class DistanceTerms(NamedTuple):
         asked: Vectors of the queries, (*batch, h, n, width).
         of_queries: A vector for each distance, (h or 1, distances, width).
         of_one_query: asked · of_queries of a single query, (*batch, h, 1, distances), in place of both.
-        told: Vectors of the keys, (*batch, h, m, width).
+        told: The keys, (*batch, h, m, dim).
         of_keys: A vector for each distance, (h or 1, distances, width).
+        of_all: The vector that is asked of the key at every distance, (h, 1, dim).
         factor: Number by which the products of keys are multiplied.
-        of_key_alone: Numbers of the keys, (*batch, h, m).
         of_values: What the output gains for a weight at each distance, (distances, dim).
     """
 
@@ -35,8 +35,8 @@ class DistanceTerms(NamedTuple):
     of_one_query: Array = None
     told: Array = None
     of_keys: Array = None
+    of_all: Array = None
     factor: float = 1.0
-    of_key_alone: Array = None
     of_values: Array = None
 
 

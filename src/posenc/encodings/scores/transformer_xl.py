@@ -83,12 +83,11 @@ class TransformerXL(ByDistance):
 
     def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
         lib, count = steps.lib, steps.array.shape[0]
-        by_key = self._of_keys(k, learned)[..., 0, :] / math.sqrt(self.dim)
+        terms = DistanceTerms(told=k, of_all=learned["u"][:, None, :], factor=1 / math.sqrt(self.dim))
         if q.shape[-2] == 1 and steps.bounds is not None:
-            return DistanceTerms(of_one_query=self._of_one_query(q, steps, learned), of_key_alone=by_key)
+            return terms._replace(of_one_query=self._of_one_query(q, steps, learned))
         made = (self._vectors(checked(-steps.array[some]), q.dtype, learned) for some in blocks(count, DISTANCES, lib))
-        vectors = joined(made, -2, count, lib)
-        return DistanceTerms(q + learned["v"][:, None, :], vectors, of_key_alone=by_key)
+        return terms._replace(asked=q + learned["v"][:, None, :], of_queries=joined(made, -2, count, lib))
 
     def _vectors(self, steps: Positions, dtype: Any, learned: Params) -> Array:
         """The projected sinusoid of some distances m - n, (heads, distances, dim)."""
@@ -97,11 +96,7 @@ class TransformerXL(ByDistance):
 
     def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
         terms = self._products(q, self._cos_sin(query, q.dtype), self._cos_sin(key, k.dtype), learned, query.lib)
-        return (terms + self._of_keys(k, learned)) / math.sqrt(self.dim)
-
-    def _of_keys(self, k: Array, learned: Params) -> Array:
-        """U · k, (*batch, h, 1, m)."""
-        return learned["u"][:, None, :] @ k.swapaxes(-1, -2)
+        return (terms + learned["u"][:, None, :] @ k.swapaxes(-1, -2)) / math.sqrt(self.dim)
 
     def _products(
         self, q: Array, of_query: tuple[Array, Array], of_key: tuple[Array, Array], learned: Params, lib: Library

@@ -5,11 +5,11 @@ A product for all distances, seen askew as one for all pairs (Huang et al. 2018,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch.nn.functional import pad, scaled_dot_product_attention
+from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
 from posenc.core import arrays
@@ -18,6 +18,7 @@ from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.torch.attention_paths import clipped_distances
 from posenc.torch.attention_paths.arguments import AttentionCall, HeldEncoding
 from posenc.torch.attention_paths.clipped_distances import FarSide, NearKeys
+from posenc.torch.attention_paths.diagonals import askew, upright
 from posenc.torch.attention_paths.tiles import adds_to_output, new_output, rotated_back, rotated_vectors
 from posenc.torch.attention_paths.visible import (
     is_transformed,
@@ -121,22 +122,22 @@ class _Score:
     """A score: its vectors, (batch, heads, tokens, width), and their tables.
 
     Distances are n - m, the key's position minus the query's, in the tables of queries and of values, and m - n in that
-    of keys, unless there is one query.
+    of keys, unless there is one query. `of_all` is what is asked of keys at every distance, (heads or 1, 1, width).
     """
 
     terms: DistanceTerms
     of_queries: _Table | _Products | None
     of_keys: _Table | None
+    of_all: Any
     of_values: _Table | None
 
     def of_heads(self, heads: slice) -> _Score:
-        of_query, told, alone = (
-            None if x is None else x[:, heads] for x in (self.terms.asked, self.terms.told, self.terms.of_key_alone)
-        )
+        asked, told = (None if x is None else x[:, heads] for x in (self.terms.asked, self.terms.told))
         of_queries = None if self.of_queries is None else self.of_queries.of_heads(heads)
         of_keys = None if self.of_keys is None else self.of_keys.of_heads(heads)
-        vectors = DistanceTerms(asked=of_query, told=told, factor=self.terms.factor, of_key_alone=alone)
-        return _Score(vectors, of_queries, of_keys, self.of_values)
+        of_all = self.of_all if self.of_all is None or len(self.of_all) == 1 else self.of_all[heads]
+        vectors = DistanceTerms(asked=asked, told=told, factor=self.terms.factor)
+        return _Score(vectors, of_queries, of_keys, of_all, self.of_values)
 
 
 def attend(call: AttentionCall) -> Any:
@@ -144,6 +145,8 @@ def attend(call: AttentionCall) -> Any:
     q, k, v = rotated_vectors(call)
     heads, scores = q.shape[1], _scores(call)
     k, v = repeated(k, heads), repeated(v, heads)
+    if not call.rotations and arrays.library(q).wide_dtype(q.dtype) == q.dtype:
+        call, q, scores = _asked_by_queries(call, q, scores)
     near = _near_window(call, scores) if q.shape[-1] == v.shape[-1] else None
     if near is not None:
         output = clipped_distances.attend(q, k, v, *_near_and_far(call, scores, near), call.scale)
@@ -165,6 +168,20 @@ def attend(call: AttentionCall) -> Any:
         if whole is None:
             by_heads.append(torch.cat(tiles, 2))
     return rotated_back(call, torch.cat(by_heads, 1) if whole is None else whole, call.query_positions)
+
+
+def _asked_by_queries(call: AttentionCall, q: Any, scores: list[_Score]) -> tuple[AttentionCall, Any, list[_Score]]:
+    """Queries that ask of every key what scores ask of all keys: no key is read twice, and no product is made for it.
+
+    Queries come scaled, so that their vectors and those of scores add up whatever the scale.
+    """
+    if all(each.of_all is None for each in scores):
+        return call, q, scores
+    q = q * call.scale
+    for each in scores:
+        if each.of_all is not None:
+            q = q + each.of_all * each.terms.factor
+    return replace(call, scale=1.0), q, [replace(each, of_all=None) for each in scores]
 
 
 def _near_window(call: AttentionCall, scores: list[_Score]) -> tuple[int, int | None] | None:
@@ -236,14 +253,18 @@ def _score(call: AttentionCall, score: HeldEncoding, k: Any, least: int, most: i
         of_queries = _Table(terms.of_queries, least)
     elif terms.of_one_query is not None:
         of_queries = _Products(terms.of_one_query, least)
-    of_keys = None
-    if terms.of_keys is not None:
-        one = call.queries == 1
-        of_keys = _Table(terms.of_keys, least) if one else _Table(terms.of_keys.flip(-2), -(least + count - 1))
+    of_keys, of_all = None, terms.of_all
+    if terms.of_keys is not None and call.queries == 1:
+        # The vector of the farthest keys is asked of all of them, so that the others alone are read again.
+        far = terms.of_keys[:, :1]
+        of_keys, of_all = _Table(terms.of_keys - far, least), far if of_all is None else of_all + far
+    elif terms.of_keys is not None:
+        of_keys = _Table(terms.of_keys.flip(-2), -(least + count - 1))
     return _Score(
         terms,
         of_queries,
         of_keys,
+        of_all,
         None if terms.of_values is None else _Table(terms.of_values, least),
     )
 
@@ -291,8 +312,8 @@ def _added(call: AttentionCall, scores: list[_Score], start: int, stop: int, fir
     _hide(by_step, call, start, stop, first)
     added = askew(by_step, columns)
     for each in scores:
-        if each.terms.of_key_alone is not None:
-            added.add_(each.terms.of_key_alone[:, :, None, first:last])
+        if each.of_all is not None:
+            added.add_(each.of_all @ each.terms.told[:, :, first:last].mT, alpha=each.terms.factor)
         if each.of_keys is not None:
             add = _add_of_keys_to_one if call.queries == 1 else _add_of_keys
             add(added, each.of_keys, each.terms.told[:, :, first:last], step, each.terms.factor)
@@ -310,12 +331,10 @@ def _hide(by_step: Any, call: AttentionCall, start: int, stop: int, first: int) 
 
 
 def _add_of_keys_to_one(added: Any, table: _Table, told: Any, step: int, factor: float) -> None:
-    """Add keys times the vector of their distance to the logits of a single query."""
+    """Add keys times the vector of their distance, that of the farthest ones zero, to the logits of a single query."""
     near, far = _changing(table.least, table.most, step, 1, added.shape[-1])
-    for begin, end, row in ((0, near, 0), (far, added.shape[-1], -1)):
-        if begin < end:
-            products = table.vectors[:, row, None, :] @ told[:, :, begin:end].transpose(-1, -2)
-            added[..., begin:end].add_(products, alpha=factor)
+    if far < added.shape[-1]:
+        added[..., far:].add_(table.vectors[:, -1:] @ told[:, :, far:].mT, alpha=factor)
     if near < far:
         vectors = table.vectors[:, step + near - table.least : step + far - table.least]
         added[..., near:far].add_((told[:, :, near:far] * vectors).sum(-1)[:, :, None], alpha=factor)
@@ -371,29 +390,3 @@ def _of_values(powers: Any, table: _Table, step: int) -> Any:
         steps = torch.arange(shares.shape[-1], device=shares.device) + step + near - (rows - 1)
         output = output + shares @ table.of_steps(steps)
     return output
-
-
-def askew(by_step: Any, columns: int) -> Any:
-    """A view [i, j] of rows of steps [i, j - i + rows - 1]: (..., rows, rows + columns - 1) to (..., rows, columns).
-
-    Example:
-        >>> askew(torch.arange(6).reshape(2, 3), 2).tolist()
-        [[1, 2], [3, 4]]
-    """
-    rows, count = by_step.shape[-2:]
-    if rows == 1:
-        return by_step
-    flat = by_step.flatten(-2)[..., rows - 1 : rows - 1 + rows * (count - 1)]
-    return flat.unflatten(-1, (rows, count - 1))[..., :columns]
-
-
-def upright(x: Any) -> Any:
-    """The steps of which `askew` is the view, zero where it shows none.
-
-    Example:
-        >>> upright(torch.tensor([[1, 2], [3, 4]])).tolist()
-        [[0, 1, 2], [3, 4, 0]]
-    """
-    rows, columns = x.shape[-2:]
-    flat = pad(x, (0, rows - 2)).flatten(-2) if rows > 1 else x.flatten(-2)
-    return pad(flat, (rows - 1, 1)).unflatten(-1, (rows, rows + columns - 1)) if rows > 1 else x

@@ -1,0 +1,35 @@
+"""Rows of steps seen as rows of pairs, and back: numbers of equal distance stand on a diagonal of pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.nn.functional import pad
+
+
+def askew(by_step: Any, columns: int) -> Any:
+    """A view [i, j] of rows of steps [i, j - i + rows - 1]: (..., rows, rows + columns - 1) to (..., rows, columns).
+
+    Example:
+        >>> import torch
+        >>> askew(torch.arange(6).reshape(2, 3), 2).tolist()
+        [[1, 2], [3, 4]]
+    """
+    rows, count = by_step.shape[-2:]
+    if rows == 1:
+        return by_step
+    flat = by_step.flatten(-2)[..., rows - 1 : rows - 1 + rows * (count - 1)]
+    return flat.unflatten(-1, (rows, count - 1))[..., :columns]
+
+
+def upright(x: Any) -> Any:
+    """The steps of which `askew` is the view, zero where it shows none.
+
+    Example:
+        >>> import torch
+        >>> upright(torch.tensor([[1, 2], [3, 4]])).tolist()
+        [[0, 1, 2], [3, 4, 0]]
+    """
+    rows, columns = x.shape[-2:]
+    flat = pad(x, (0, rows - 2)).flatten(-2) if rows > 1 else x.flatten(-2)
+    return pad(flat, (rows - 1, 1)).unflatten(-1, (rows, rows + columns - 1)) if rows > 1 else x
