@@ -175,6 +175,10 @@ class Library:
         """Rows of a table in a dtype; these alone are cast, and their gradients are summed in that dtype."""
         return self.astype(table[index], dtype)
 
+    def rows_of_heads(self, table: Array, index: Array) -> Array:
+        """Rows of each head's table, (heads, rows, width) and (n,) to (heads, n, width)."""
+        return table[:, index]
+
     def picked(self, table: Array, row: Array) -> Array:
         """Pick table[row] a number at a time: the gradient of flex_attention reaches no row that is picked whole."""
         column = self.arange(table.shape[1])

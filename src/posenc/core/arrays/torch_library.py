@@ -96,6 +96,9 @@ class Torch(Library):
             return table.to(dtype)[index]  # tracers see through PyTorch's own operators alone
         return _rows_with_gradient(torch).apply(table, index, dtype)
 
+    def rows_of_heads(self, table: Array, index: Array) -> Array:
+        return table.index_select(1, index)  # whole rows at a time: a tenth of the time
+
     def detach(self, array: Array) -> Array:
         return array.detach()
 

@@ -103,9 +103,10 @@ class DeBERTa(ByDistance):
             index = lib.xp.broadcast_to(row, (*products.shape[:-1], row.shape[0]))
             terms = terms._replace(of_one_query=lib.take_along(products, index))
         elif "position_keys" in learned:
-            terms = terms._replace(asked=q, of_queries=learned["position_keys"][:, row])
+            terms = terms._replace(asked=q, of_queries=lib.rows_of_heads(learned["position_keys"], row))
         if "position_queries" in learned:
-            terms = terms._replace(told=k, of_keys=learned["position_queries"][:, row], factor=self.scale)
+            of_keys = lib.rows_of_heads(learned["position_queries"], row)
+            terms = terms._replace(told=k, of_keys=of_keys, factor=self.scale)
         return terms
 
     def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
