@@ -118,7 +118,7 @@ def short_on_host(positions: Positions, width: int) -> Positions:
     # A trace would hold the result for a constant, and torch.func wraps even plain tensors, so that NumPy reads none.
     # Compiled code, where lengths may be symbols, reads nothing.
     traced = lib.xp.jit.is_tracing() or lib.xp._C._are_functorch_transforms_active()
-    if traced or math.prod(positions.array.shape) * width > BLOCK:
+    if traced or not 0 < math.prod(positions.array.shape) * width <= BLOCK:
         return positions
     array = arrays.to_numpy(positions.array)
     return Positions(array, arrays.library(array), True, True, positions.bounds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch.nn.functional import pad
+import torch
 
 
 def askew(by_step: Any, columns: int) -> Any:
@@ -31,5 +31,5 @@ def upright(x: Any) -> Any:
         [[0, 1, 2], [3, 4, 0]]
     """
     rows, columns = x.shape[-2:]
-    flat = pad(x, (0, rows - 2)).flatten(-2) if rows > 1 else x.flatten(-2)
-    return pad(flat, (rows - 1, 1)).unflatten(-1, (rows, rows + columns - 1)) if rows > 1 else x
+    flat = torch.nn.functional.pad(x, (0, rows - 2)).flatten(-2) if rows > 1 else x.flatten(-2)
+    return torch.nn.functional.pad(flat, (rows - 1, 1)).unflatten(-1, (rows, rows + columns - 1)) if rows > 1 else x
