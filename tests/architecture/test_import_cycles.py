@@ -22,9 +22,6 @@ FIRST_USE = Path(__file__).with_name("first_use.py")
 #: Packages whose `__init__` imports their own modules: JAX and PyTorch must be told of classes and operators, and the
 #: command line is a program. Other modules must import such a package before any module of it.
 ENTERED_FIRST = {"posenc.jax", "posenc.kernels.triton", "posenc.cli"}
-#: The same of another's package: `import torch.distributed` does not wait for a thread that is importing `torch`, and
-#: half of PyTorch ends the process.
-TORCH = "torch"
 
 
 def modules(source: Path) -> dict[str, Path]:
@@ -79,15 +76,20 @@ def waits(source: Path) -> dict[str, set[str]]:
     return graph
 
 
+def import_statements(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Every import of a file, those in functions too, as they stand below each other."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return sorted(
+        (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)), key=lambda node: node.lineno
+    )
+
+
 def entered_late(source: Path) -> list[str]:
     """Imports of a module in a package of ENTERED_FIRST, from outside it, that do not import the package before."""
     known, found = modules(source), []
     for module, path in known.items():
         seen: set[str] = set()
-        nodes = [
-            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
-        ]
-        for node in sorted(nodes, key=lambda each: each.lineno):
+        for node in import_statements(path):
             targets = imported(node, known)
             seen |= targets if not (isinstance(node, ast.ImportFrom) and node.module not in ENTERED_FIRST) else set()
             found += [
@@ -100,16 +102,16 @@ def entered_late(source: Path) -> list[str]:
 
 
 def torch_late(source: Path) -> list[str]:
-    """Imports of a module of PyTorch by modules that have not imported PyTorch itself before."""
+    """Imports of a module of PyTorch by modules that have not imported PyTorch itself before.
+
+    `import torch.distributed` does not wait for a thread that is importing `torch`: half of PyTorch ends the process.
+    """
     found = []
     for module, path in modules(source).items():
-        nodes = [
-            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
-        ]
         seen: set[str] = set()
-        for node in sorted(nodes, key=lambda each: each.lineno):
+        for node in import_statements(path):
             asked = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [str(node.module)]
-            found += [f"{module}: {name}" for name in asked if name.startswith(f"{TORCH}.") and TORCH not in seen]
+            found += [f"{module}: {name}" for name in asked if name.startswith("torch.") and "torch" not in seen]
             seen.update(asked)
     return found
 

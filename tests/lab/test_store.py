@@ -163,8 +163,19 @@ def test_every_result_is_read_back_from_a_table(folder):
     (folder / NAME).unlink(missing_ok=True)
     with Store(folder) as store:
         assert store.results == read_results_table(folder)
-        assert store.note == "2 results were restored from results.parquet."
+        assert store.note == "Results restored from results.parquet: 2."
     assert read(folder).results == read_results_table(folder)
+
+
+def test_runs_that_a_table_alone_has_join_those_of_the_file(folder):
+    """As after a pull: a report would else write a table without them."""
+    with Store(folder) as store:
+        before = dict(store.results)
+        write_results_table(folder, [*before.values(), other := result_of(EXPERIMENTS[9])])
+    for number in (1, 0):
+        with Store(folder) as store:
+            assert store.results == before | {EXPERIMENTS[9].identity: other}
+            assert store.note == "Results restored from results.parquet: 1." * number
 
 
 def test_a_table_of_something_else_is_refused(tmp_path):

@@ -144,13 +144,15 @@ class Stored(NamedTuple):
         results: By the identity of their run.
         whole: How many bytes of the file are whole lines.
         torn: How many bytes of a half-written line follow.
-        note: A sentence on a half-written line or on results that were restored, or "".
+        note: Sentences on a half-written line and on results that were restored, or "".
+        restored: Those of the results that only `results.parquet` has.
     """
 
     results: dict[str, Result]
     whole: int
     torn: int
-    note: str = ""
+    note: str
+    restored: dict[str, Result]
 
 
 def line_of(result: Result) -> str:
@@ -163,13 +165,13 @@ def read(folder: str | os.PathLike[str]) -> Stored:
     """Read all results of a folder.
 
     Args:
-        folder: Without results in a results file it gives those of its `results.parquet`, if there is one.
+        folder: What its results file lacks and its `results.parquet` has, as after a pull, is among them.
 
     Returns:
         The results.
 
     Raises:
-        ValueError: A line is damaged or repeats a run; the message names it.
+        ValueError: A line is damaged or repeats a run, or the table is damaged; the message names it.
     """
     path = Path(folder) / NAME
     results: dict[str, Result] = {}
@@ -185,10 +187,13 @@ def read(folder: str | os.PathLike[str]) -> Stored:
                 f"{path}, line {number}: its run is already in an earlier line. Delete one of the two lines."
             )
         results[result.experiment.identity] = result
-    if not results and not torn and (restored := read_results_table(folder)):
-        return Stored(restored, 0, 0, f"{len(restored)} results were restored from {TABLE}.")
-    note = f"The last line of {NAME} is half-written ({torn} bytes without a line end): its run is not counted."
-    return Stored(results, whole, torn, note if torn else "")
+    restored = {run: result for run, result in read_results_table(folder).items() if run not in results}
+    notes = []
+    if torn:
+        notes += [f"The last line of {NAME} is half-written ({torn} bytes without a line end): its run is not counted."]
+    if restored:
+        notes += [f"Results restored from {TABLE}: {len(restored)}."]
+    return Stored(results | restored, whole, torn, " ".join(notes), restored)
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -217,14 +222,16 @@ def _result(path: Path, number: int, line: bytes) -> Result:
                 return Result.from_json(match[2])
             except ValueError as error:
                 reason = " ".join(str(error).split())[:300]
-    raise ValueError(f"{path}, line {number} is damaged: {reason}. Delete the line; its run is then repeated.")
+    raise ValueError(
+        f"{path}, line {number} is damaged: {reason}. Delete the line; its run is then repeated, or taken from {TABLE}."
+    )
 
 
 class Store:
     """A folder to which results are added, by one process at a time.
 
     Args:
-        folder: Made where it does not exist. Where it has `results.parquet` and no results, they are restored from it.
+        folder: Made where it does not exist. Runs that only its `results.parquet` has are restored from it.
 
     Attributes:
         results: By the identity of their run.
@@ -247,8 +254,7 @@ class Store:
             stored = read(self.folder)
             if stored.torn:
                 self._file.truncate(stored.whole)
-            elif not stored.whole:
-                self._file.writelines(line_of(result).encode() for result in stored.results.values())
+            self._file.writelines(line_of(result).encode() for result in stored.restored.values())
             _synced(self._file)
             _folder_synced(self.folder)
         except BaseException:

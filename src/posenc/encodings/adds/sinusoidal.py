@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
-from posenc.core.checked_positions import checked
+from posenc.core.checked_positions import Positions, checked
 from posenc.core.declared_fields import Base, Real, Whole
 from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
@@ -85,17 +85,22 @@ class Sinusoidal(AdditiveEncoding):
         return sinusoids if self.numerics == "exact" else None
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        given, _, dtype = self.checked_call(positions, params, dtype)
-        here = short_on_host(given, self.dim) if self.numerics == "exact" else given
-        lib = here.lib
+        positions, _, dtype = self.checked_call(positions, params, dtype)
+        here = short_on_host(positions, self.dim) if self.numerics == "exact" else positions
+        if here is positions:
+            return self._table(positions, dtype)
+        return positions.lib.astype(positions.lib.constant(self._table(here, here.lib.real)), dtype)
+
+    def _table(self, positions: Positions, dtype: Any) -> Array:
+        """The rows of these positions, by the array library that they are of."""
+        lib = positions.lib
         if self.start:
-            here = checked(lib.signed(here.array) + self.start)
-        wide = dtype if self.scale == 1.0 and lib is given.lib else lib.real
-        cosine, sine = cos_sin(here, self.frequencies, wide, self.numerics)
+            positions = checked(lib.signed(positions.array) + self.start)
+        wide = dtype if self.scale == 1.0 else lib.real
+        cosine, sine = cos_sin(positions, self.frequencies, wide, self.numerics)
         first, second = (sine, cosine) if self.first == "sine" else (cosine, sine)
         table = self._fitted(arranged(first, second, self.frequencies.pairs, self.layout, lib), lib)
-        table = table if self.scale == 1.0 else table * self.scale
-        return given.lib.astype(table if lib is given.lib else given.lib.constant(table), dtype)
+        return table if self.scale == 1.0 else lib.astype(table * self.scale, dtype)
 
     def _fitted(self, table: Array, lib: Library) -> Array:
         """A table of whole pairs cut or filled to the width of this encoding."""

@@ -112,7 +112,7 @@ class T5Bias(CheckedBias):
 def _lookup(encoding: T5Bias) -> np.ndarray:
     """The bucket of every difference key - query from -max_distance to max_distance."""
     before = bucket_of_distance(encoding._one_way, encoding.max_distance).astype(np.int64)
-    after = before[1:] + encoding._one_way if encoding.bidirectional else 0 * before[1:]
+    after = before[1:] + encoding._one_way if encoding.bidirectional else np.zeros_like(before[1:])
     return np.concatenate([before[::-1], after])
 
 

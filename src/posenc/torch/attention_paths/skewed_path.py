@@ -194,7 +194,8 @@ def _near_window(call: AttentionCall, scores: list[_Score]) -> tuple[int, int | 
     if hidden or call.dropout or call.queries != call.keys or _step(call, 0, 0) or call.q.device.type != "cpu":
         return None
     within = [score.encoding.changes_within for score in call.scores]
-    if None in within or not all(isinstance(each.of_queries, _Table) and each.of_keys is None for each in scores):
+    of_keys = any(each.of_keys is not None or each.of_all is not None for each in scores)
+    if None in within or of_keys or not all(isinstance(each.of_queries, _Table) for each in scores):
         return None
     before = max(-least for least, _ in within) - 1
     after = None if call.causal else max(most for _, most in within) - 1
