@@ -26,20 +26,22 @@ Summary = dict[str, Any]
 def summary(
     root: Path, commit: str, data: Mapping[str, Sequence[Path]], ended: Mapping[str, Mapping[str, str]]
 ) -> Summary:
-    """Covered statements and branches by file, for each part and for both parts together.
+    """Covered statements and branches by file, for each part and, of two parts, for both together.
 
-    root: the checkout that was measured, at this commit.   data: files of coverage.py, by part.
+    root: the checkout that was measured, at this commit.   data: files of coverage.py, by part; one part or two.
     ended: by part, how each test ended: passed, failed or skipped.
     """
-    every = {**data, "both": [path for paths in data.values() for path in paths]}
-    reports = {part: report(root, paths) for part, paths in every.items()}
-    files = {name: file_entry({part: reports[part][name] for part in every}) for name in sorted(reports["both"])}
+    both = {"both": [path for paths in data.values() for path in paths]} if len(data) > 1 else {}
+    reports = {part: report(root, paths) for part, paths in {**data, **both}.items()}
+    names = sorted(list(reports.values())[-1])
+    files = {name: file_entry({part: reports[part][name] for part in reports}) for name in names}
     return {
         "commit": commit,
-        "columns": "statements, branches; for each part: covered statements, covered branches, percent of both",
+        "measured": list(reports),
+        "columns": "statements, branches; for each part: covered statements, covered branches, percent of the two",
         "tests": {part: {end: list(ends.values()).count(end) for end in ENDS} for part, ends in ended.items()},
         "failed": {part: sorted(test for test in ends if ends[test] == "failed") for part, ends in ended.items()},
-        "total": total(files),
+        "total": total(files, list(reports)),
         "files": files,
     }
 
@@ -56,13 +58,14 @@ def report(root: Path, paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
 
 
 def file_entry(reports: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """One file: how much there is, how much of it each part ran, and what neither ran."""
-    counts = reports["both"]["summary"]
+    """One file: how much there is, how much of it each part ran, and what none ran."""
+    last = list(reports.values())[-1]
+    counts = last["summary"]
     entry: dict[str, Any] = {"statements": counts["num_statements"], "branches": counts["num_branches"]}
     for part, of in reports.items():
         entry[part] = covered(of["summary"]["covered_lines"], of["summary"]["covered_branches"], entry)
-    lines = reports["both"]["missing_lines"]
-    jumps = [f"{a}->{b}" for a, b in reports["both"]["missing_branches"] if a not in lines and b not in lines]
+    lines = last["missing_lines"]
+    jumps = [f"{a}->{b}" for a, b in last["missing_branches"] if a not in lines and b not in lines]
     return {**entry, "missing": [*map(str, lines), *jumps]}
 
 
@@ -71,9 +74,9 @@ def covered(statements: int, branches: int, of: Mapping[str, int]) -> list[float
     return [statements, branches, round(100.0 * (statements + branches) / every, 2) if every else 100.0]
 
 
-def total(files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def total(files: Mapping[str, Mapping[str, Any]], parts: Sequence[str]) -> dict[str, Any]:
     entry: dict[str, Any] = {key: sum(file[key] for file in files.values()) for key in ("statements", "branches")}
-    for part in ("test", "nightly", "both"):
+    for part in parts:
         statements, branches = (sum(file[part][column] for file in files.values()) for column in (0, 1))
         entry[part] = covered(statements, branches, entry)
     return entry
@@ -91,23 +94,24 @@ def unmet(made: Summary) -> list[str]:
         if in_core(name) and file["missing"]
     ]
     sentences += [f"{name} failed." for tests in made["failed"].values() for name in tests]
-    every = made["total"]
-    if (share := 100.0 * every["both"][1] / every["branches"]) < OVERALL:
+    every, last = made["total"], made["measured"][-1]
+    if (share := 100.0 * every[last][1] / every["branches"]) < OVERALL:
         sentences.append(f"{share:.2f} % of all branches are run; {OVERALL} % must be.")
     return sentences
 
 
 def table(made: Summary) -> str:
     """The files that are not run whole, and the total, as text."""
-    head = f"{'file':64} {'statements':>10} {'branches':>8} {'test %':>7} {'nightly %':>9} {'both %':>7}  not run"
+    parts = made["measured"]
+    head = f"{'file':64} {'statements':>10} {'branches':>8} {' '.join(f'{part:>7} %' for part in parts)}  not run"
     short = [(name, file) for name, file in made["files"].items() if file["missing"]]
-    rows = [line(name, file) + "  " + " ".join(file["missing"]) for name, file in short]
+    rows = [line(name, file, parts) + "  " + " ".join(file["missing"]) for name, file in short]
     whole = len(made["files"]) - len(short)
-    return "\n".join([head, *rows, f"{whole} files are run whole.", line("total", made["total"])])
+    return "\n".join([head, *rows, f"{whole} files are run whole.", line("total", made["total"], parts)])
 
 
-def line(name: str, entry: Mapping[str, Any]) -> str:
-    shares = f"{entry['test'][2]:7.2f} {entry['nightly'][2]:9.2f} {entry['both'][2]:7.2f}"
+def line(name: str, entry: Mapping[str, Any], parts: Sequence[str]) -> str:
+    shares = " ".join(f"{entry[part][2]:9.2f}" for part in parts)
     return f"{name:64} {entry['statements']:10} {entry['branches']:8} {shares}"
 
 

@@ -24,6 +24,10 @@ SUMMARY = working_tree.ROOT / "quality" / "coverage.json"
 
 #: In how many parts the tests run: a stopped run loses one of them, and each costs a collection of all tests.
 PARTS_OF_TEST, PARTS_OF_NIGHTLY = 3, 12
+
+#: What is measured, each for itself and both together.
+KINDS = ("test", "nightly")
+
 #: Pages whose examples write files; tests follow them in folders of their own.
 WRITING_PAGES = ("--ignore=docs/add-an-encoding.md", "--ignore=docs/cookbook.md")
 
@@ -99,14 +103,12 @@ def ended_of(folder: Path, of: str) -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--only", choices=("test", "nightly"), help="run these parts alone, and write no summary")
+    parser.add_argument("--only", choices=KINDS, help="measure these tests alone; the summary says so")
     given = parser.parse_args()
-    folder = working_tree.state("coverage")
-    run_missing(folder, (part for part in parts() if given.only in (None, part.of)), given.workers)
-    if given.only:
-        return 0
-    data = {of: data_of(folder, of) for of in ("test", "nightly")}
-    ended = {of: ended_of(folder, of) for of in ("test", "nightly")}
+    folder, kinds = working_tree.state("coverage"), [given.only] if given.only else KINDS
+    run_missing(folder, (part for part in parts() if part.of in kinds), given.workers)
+    data = {of: data_of(folder, of) for of in kinds}
+    ended = {of: ended_of(folder, of) for of in kinds}
     summary = coverage_summary.summary(working_tree.ROOT, working_tree.commit(), data, ended)
     SUMMARY.write_text(coverage_summary.written(summary))
     print(coverage_summary.table(summary))

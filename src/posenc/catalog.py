@@ -179,7 +179,7 @@ def row(name: str) -> Row:
 
 
 def row_of(encoding: Encoding) -> Row | None:
-    """Row of an encoding: of its class, and with the same kinds of encodings inside, where one has them.
+    """Row of an encoding by its class and, where rows share a class, by the classes of the records inside.
 
     Args:
         encoding: An encoding.

@@ -178,7 +178,7 @@ def has_no_default(field: dataclasses.Field[Any]) -> bool:
 
 
 def _depth(text: str) -> int:
-    """Depth of nested brackets and signs, seen before anything is parsed."""
+    """Deepest nesting of brackets, or longest run of signs, counted before anything is parsed."""
     depth = deepest = signs = 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")

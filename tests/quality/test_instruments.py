@@ -39,6 +39,12 @@ def test_a_branch_of_the_core_that_nothing_runs_is_named(tmp_path: Path):
     assert whole["total"]["both"] == [4, 2, 100.0]
     assert coverage_summary.unmet(whole) == ["one failed."]
 
+    alone = coverage_summary.summary(tmp_path, "", {"test": [left]}, {"test": {"two": "passed"}})
+    assert alone["measured"] == ["test"]
+    assert alone["files"]["src/posenc/core/rotation.py"]["missing"] == ["5"]
+    assert coverage_summary.unmet(alone)[1].startswith("50.00 % of all branches")
+    assert "both" not in coverage_summary.table(alone)
+
 
 def test_who_is_drawn_stays_drawn_when_a_file_moves_and_another_grows(tmp_path: Path):
     text = "def rotation(x):\n    return x * 2 + 1\n\n\ndef other(x):\n    return x < 3\n"

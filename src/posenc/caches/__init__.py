@@ -1,4 +1,4 @@
-"""Keys and values that decoding keeps: stamped with what rotated them, rotated anew, in pages, quantised, pinned.
+"""Key-value caches for decoding, fingerprinted by their rotation: rerotated, paged, quantised, of pinned length.
 
 A cached key is content that was rotated to a position by one table. Everything here keeps these three together, and
 refuses to mix what does not belong together. It needs PyTorch.

@@ -89,7 +89,7 @@ class KeyCache:
         return replace(self, k=k, v=v, key_positions=positions, hidden=hidden)
 
     def part(self, tokens: Tensor) -> KeyCache:
-        """Some of the tokens, each with its rotation and its position.
+        """Select some of the tokens, each with its rotation and its position.
 
         Args:
             tokens: Indices, (n,), int64.

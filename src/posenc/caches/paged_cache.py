@@ -1,4 +1,4 @@
-"""Pages of memory that sequences share: each has a list of pages, and tokens lie in their slots."""
+"""Paged key-value cache: sequences share one memory, and each has a list of its pages."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class PagedCache:
             memory.transpose(1, 2)[slots // self.page, slots % self.page] = x[0].transpose(0, 1)
 
     def read(self, sequence: str | int) -> KeyCache:
-        """Keys and values of a sequence, gathered from its pages.
+        """Gather the keys and values of a sequence from its pages.
 
         Args:
             sequence: Name of the sequence, a word or a number.
@@ -147,7 +147,7 @@ class PagedCache:
 
 
 def _check_name(sequence: Any) -> None:
-    """Refuse what names no sequence."""
+    """Refuse a name of a sequence that is neither a word nor a whole number ≥ 0."""
     if not isinstance(sequence, str):
         validation.integer("sequence, where it is no word,", sequence, 0, 2**63 - 1)
 

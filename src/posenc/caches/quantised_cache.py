@@ -121,7 +121,7 @@ def quantised_cache(cache: KeyCache, *, bits: Literal[8, 4], group: Group, block
 
 @dataclass(frozen=True)
 class QuantisationError:
-    """Error of logits by quantised keys, in the root mean square, relative to that of the logits.
+    """Root mean square error of logits with quantised keys, relative to the root mean square of the logits.
 
     Attributes:
         bits: 8 or 4.
@@ -193,5 +193,5 @@ def quantisation_error(
 
 
 def _bare(cache: KeyCache) -> KeyCache:
-    """State of a cache other than its quantised keys and values."""
+    """Empty the keys and values of a cache (width 0), and keep the rest."""
     return replace(cache, k=cache.k[..., :0], v=cache.v[..., :0])

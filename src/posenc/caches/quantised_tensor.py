@@ -21,8 +21,8 @@ class QuantisedTensor:
 
     Attributes:
         codes: (batch, heads, blocks, block, width), uint8; half the width for 4 bits, two codes in a byte.
-        low: Least number of each group, (batch, heads, blocks, block, 1) or (batch, heads, blocks, 1, width), float32.
-        step: Distance of two values, in the same shape.
+        low: Least number of each group, (batch, heads, blocks, block, 1) or (batch, heads, blocks, 1, width).
+        step: Distance of neighbouring values, in the same shape; both float32, or float64 for float64 vectors.
         bits: 8 or 4.
         dtype: Type of the vectors.
     """

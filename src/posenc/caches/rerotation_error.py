@@ -1,4 +1,4 @@
-"""Error of cached keys after so many rotations anew, measured against float64."""
+"""Error of cached keys after repeated rerotation, measured against float64."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class GTA(Untraced):
 
     @cached_property
     def grid(self) -> AxialRoPE | None:
-        """Rotary encoding by row and column, of the last channels; None without them."""
+        """Rotary encoding of the last `so2` channels by row and column; None where so2 is 0."""
         octaves = self.so2 // 4
         if not octaves:
             return None

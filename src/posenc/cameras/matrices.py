@@ -57,7 +57,7 @@ def rigid(name: str, value: Any, like: Array | None = None) -> Array:
 
 
 def inverse(name: str, matrices: Array) -> Array:
-    """Invert each matrix; one that rounding keeps from being undone is refused, or NaN where it cannot be read."""
+    """Invert each matrix; ValueError where M·M⁻¹ is not I to rounding, or NaN where values cannot be read."""
     lib = arrays.library(matrices)
     xp, one = lib.xp, lib.constant(np.eye(matrices.shape[-1]), matrices.dtype)
     with lib.full_precision():
@@ -116,6 +116,6 @@ def _every(valid: Array) -> Array:
 
 
 def table_dtype(matrices: Array, dtype: Any) -> Any:
-    """Dtype of the tables: float32 at least."""
+    """Dtype of the matrices of tokens: `dtype` or the library's default, float32 at least."""
     lib = arrays.library(matrices)
     return lib.wide_dtype(lib.result_dtype(dtype))

@@ -24,7 +24,7 @@ LONGEST_WORD = 16
 
 
 class Heading(str):
-    """A line that begins a part; bold on a terminal."""
+    """A section heading among an answer's lines; bold on a terminal."""
 
 
 class Verbatim(str):
@@ -32,18 +32,18 @@ class Verbatim(str):
 
 
 def headed(lines: Sequence[str]) -> list[str]:
-    """Lines whose first begins a part."""
+    """Mark the first of some lines as a heading."""
     first, *rest = lines
     return [Heading(first), *rest]
 
 
 def attributes(value: object, *names: str) -> dict[str, Any]:
-    """Attributes of a value by name, as facts."""
+    """Collect the named attributes of an object in a dict, as facts for --json."""
     return {name: getattr(value, name) for name in names}
 
 
 def heading(text: str) -> None:
-    """Print a line that begins a part."""
+    """Print a heading, in bold unless NO_COLOR is set; blank lines before it are kept."""
     from rich.text import Text
 
     body, console = text.lstrip("\n"), _console()
@@ -91,7 +91,7 @@ def columns(
 
 
 def _shape(column: Sequence[str], number: bool) -> tuple[int, int]:
-    """Least width of a column, which breaks no word and no number, and its greatest."""
+    """Return (least, most) for a column: the width of its longest word or number, and that of its widest cell."""
     header, *cells = map(escaped, column)
     words = cells if number else " ".join(cells).split()
     return max(map(text_width, [*header.split(), *words]), default=0), max(map(text_width, [header, *cells]))
@@ -107,20 +107,20 @@ def _widths(shapes: Sequence[tuple[int, int]], room: int) -> list[int]:
 
 
 def _room(widths: Iterable[int]) -> int:
-    """Width of columns with two blanks between them."""
+    """Total width of columns with two blanks between neighbours."""
     return sum(width + 2 for width in widths) - 2
 
 
 def _part(
     headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int], chosen: Sequence[int]
 ) -> tuple[list[str], list[list[str]], list[int]]:
-    """Some columns of a table, as arguments of `columns`."""
+    """Select the columns `chosen`: headers, rows and indices of number columns, as arguments of `columns`."""
     kept = [[cells[index] for index in chosen] for cells in (headers, *rows)]
     return kept[0], kept[1:], [place for place, index in enumerate(chosen) if index in numbers]
 
 
 def _line(segments: Sequence[Any]) -> str:
-    """Line of a table as plain text, whose style `heading` writes: `Answer` spells out control characters."""
+    """Join the rich segments of a table row into plain text; a row with bold text becomes a `Heading`."""
     text = "".join(segment.text for segment in segments).rstrip()
     return Heading(text) if any(segment.style and segment.style.bold for segment in segments) else text
 
@@ -134,7 +134,7 @@ def _console() -> Any:
 
 
 def json_text(value: Any) -> str:
-    """JSON in which numbers are numbers; NaN and infinity, for which it has no word, are null."""
+    """Format a value as indented JSON; NaN and infinity, which JSON cannot express, become null."""
     return json.dumps(as_plain(value), indent=2, allow_nan=False)
 
 

@@ -179,5 +179,5 @@ class CheckVerb(Verb):
 
 
 def _show(line: str) -> None:
-    """Print a line of the user's code, not into the report."""
+    """Print a line of the user's code's own output to stderr, marked with "|", apart from the report."""
     say(f"| {escaped(line)}")

@@ -153,7 +153,7 @@ def _verdict(finding: ClaimFinding | None) -> str:
 
 
 def _statement(claim: Claim, finding: ClaimFinding | None) -> str:
-    """Statement of a row, behind the question that it answers, with its parts where they differ."""
+    """Table text of a claim: its question if any, its statement, and the verdicts of its parts where they differ."""
     parts = finding.parts if finding else ()
     told = "; ".join(f"{part}: {word}" for part, word in parts) if len({word for _, word in parts}) > 1 else ""
     return f"{claim.question}{' ' if claim.question else ''}{claim.statement}{f' ({told})' if told else ''}"

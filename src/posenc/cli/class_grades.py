@@ -85,7 +85,7 @@ class Course:
 
 
 def class_folder(target: str) -> tuple[Path | None, str]:
-    """Folder of a class and the name that each file is asked for, "" for the only one; None where it is no folder."""
+    """Split a target FOLDER or FOLDER:NAME into folder and name ("" if not given); folder is None for FILE.py:NAME."""
     folder, _, name = target.rpartition(":")
     if target and Path(target).is_dir():
         return Path(target), ""
@@ -102,7 +102,7 @@ def class_folder(target: str) -> tuple[Path | None, str]:
 
 
 def graded_class(course: Course) -> Answer:
-    """Grade every submission, one after the other; each is what it was before the first of them ran."""
+    """Read all submissions, then grade them one by one, so that none can alter another before it is checked."""
     handed_in = submissions(course.folder, course.file, course.output)
     grades = [ClassGrade(one.name) for one in handed_in]
     for index, one in enumerate(handed_in):
@@ -159,7 +159,7 @@ def _since(began: float) -> float:
 
 
 def _changed(handed_in: Sequence[Submission], course: Course) -> list[str]:
-    """Submissions that are not what they were before the first of them ran."""
+    """Names of submissions that were added, removed or modified in the folder while the class was graded."""
     try:
         now = submissions(course.folder, course.file, course.output)
     except (ValueError, OSError):
@@ -181,7 +181,7 @@ def _lines(
 
 
 def _write(output: Path | None, grades: Sequence[ClassGrade]) -> None:
-    """Write the grades for a spreadsheet: UTF-8 with a mark, and no cell that it would compute."""
+    """Write the grades as CSV for spreadsheets: UTF-8 with a byte order mark, cells escaped against formulas."""
     if output is None:
         return
     text = io.StringIO()

@@ -144,7 +144,7 @@ def _facts(plan: ConversionPlan, heads: Heads) -> dict[str, Any]:
 
 
 def _head_lines(heads: Heads) -> list[str]:
-    """Each way in which a layer's heads are cut, once."""
+    """Text of each distinct head shape in the model, without repeats."""
     shapes = heads if isinstance(heads, tuple) else (heads,)
     return [repr(shape) for shape in dict.fromkeys(shapes) if shape is not None]
 
@@ -158,7 +158,7 @@ def _lines(plan: ConversionPlan, heads: Heads) -> list[str]:
 
 @contextlib.contextmanager
 def _stopped_like_ctrl_c() -> Iterator[None]:
-    """Turn a polite kill into Ctrl-C, which takes away what was half written."""
+    """Handle SIGTERM like Ctrl-C, so that a conversion that is stopped removes its partial output."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

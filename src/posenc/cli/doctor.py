@@ -130,7 +130,7 @@ def _is_model(given: Any) -> bool:
 
 
 def _captured(model: Any, tokens: int) -> Capture:
-    """Capture of a model that reads as many drawn tokens; the libraries are loaded only where a model is given."""
+    """Capture of a model run on 2 rows of `tokens` random token ids; PyTorch is imported only here."""
     import torch
 
     from posenc.transformers import capture

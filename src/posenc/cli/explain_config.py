@@ -23,7 +23,7 @@ def explain_config(path: str, *, length: int | None, waive: tuple[str, ...]) -> 
 
 
 def _of_receipt(path: Path, positions: ModelPositions) -> tuple[str, ...]:
-    """Note where posenc converted the rows next to this config, which may be the one from before."""
+    """Note on a `posenc convert` receipt in the config's folder, with a warning if the config's pairing disagrees."""
     from posenc.models.checkpoints.conversion import RECEIPT, layout_of_receipt
     from posenc.models.config.converted_type import layout_of
 
@@ -54,7 +54,7 @@ def position_lines(positions: ModelPositions) -> Iterator[str]:
 
 
 def _runs(layers: tuple[int, ...]) -> str:
-    """Layers as runs, without the word."""
+    """Layer numbers as ranges, such as "0-3, 5", without the word "layers"."""
     from posenc.models.model_positions import layer_ranges
 
     return layer_ranges(layers).removeprefix("layers ").removeprefix("layer ")

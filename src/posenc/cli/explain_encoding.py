@@ -63,7 +63,7 @@ def explain_product(
     query_vector: tuple[float, ...],
     key_vector: tuple[float, ...],
 ) -> Answer:
-    """Derive the product of a query and a key at their positions, 3 and 0 where they are (): rotated or added to."""
+    """Derive the score of a query at `position` (3 if empty) and a key at `key` (0 if empty), rotated or added to."""
     for name, vector in (("query_vector", query_vector), ("key_vector", key_vector)):
         if not vector:
             raise ValueError(f"{name} must come with the other vector; got one vector alone. Give both.")
@@ -100,7 +100,7 @@ def _facts(encoding: Encoding, example: Worked) -> dict[str, Any]:
 
 
 def _position(numbers: Position, encoding: Encoding) -> Any:
-    """A number where the encoding has one axis and one is given; else all, which `worked` judges."""
+    """The position as one number for an encoding of one axis, else as the tuple given; `worked` checks the count."""
     return numbers[0] if encoding.axes == 1 and len(numbers) == 1 else numbers
 
 

@@ -39,7 +39,7 @@ def explain_model(model: ReleasedModel, typed: str) -> Answer:
 
 
 def list_model(model: ReleasedModel, typed: str) -> Answer:
-    """A released model in short: its figures, and where they come from."""
+    """Summarize a released model: one row of figures for each group of layers, and its config, context and paper."""
     return Answer(lambda: [_facts(model)], lambda: _short_lines(model, typed))
 
 
@@ -93,7 +93,7 @@ def _layers(facts: PositionFacts) -> str:
 
 
 def _whole(facts: PositionFacts) -> str:
-    """Pairs that turn a whole circle within the positions that a query spans."""
+    """Number of pairs that complete a revolution within the reach of a query, as text; "-" if not known."""
     if facts.whole is None:
         return "-"
     return f"{facts.whole} of {len(facts.wavelengths)} pairs within {facts.reach:,}"

@@ -20,7 +20,7 @@ from posenc.inspect.words import words_of
 
 
 class Compared(NamedTuple):
-    """An encoding, without a mask and with a causal one."""
+    """Comparison of two sentences under one encoding, without a mask (`free`) and with a causal one (`causal`)."""
 
     free: OrderBlindness
     causal: OrderBlindness
@@ -59,7 +59,7 @@ def _lines(sentence: str, versus: str, pairs: list[Compared], every: bool) -> It
 
 
 def _by_word(pairs: list[Compared]) -> Iterator[str]:
-    """A row a word, a column an encoding, and the encodings below."""
+    """Table lines with one row for each word and one column for each encoding, then the encodings spelled out."""
     words = pairs[0].free.words
     headers = ("word", *(_column(pair.free) for pair in pairs))
     rows = [
@@ -73,7 +73,7 @@ def _by_word(pairs: list[Compared]) -> Iterator[str]:
 
 
 def _by_encoding(pairs: list[Compared]) -> Iterator[str]:
-    """A row an encoding: how many words tell the order, and by how much at most."""
+    """Table lines with one row for each encoding: words whose output changes with order, and the largest change."""
     headers = ("words", "largest", "causal", "encoding")
     rows = [
         (
@@ -94,7 +94,7 @@ def _column(one: OrderBlindness) -> str:
 
 
 def _notes(pairs: list[Compared]) -> list[str]:
-    """Every remark once, with the encodings that it is about; with a causal mask only that of no encoding."""
+    """Distinct remarks, each with its encodings; of the causal comparisons, only that without an encoding counts."""
     about: dict[str, list[str]] = {}
     for one in (*(pair.free for pair in pairs), pairs[0].causal):
         for note in _remarks(one):
@@ -103,7 +103,7 @@ def _notes(pairs: list[Compared]) -> list[str]:
 
 
 def _remarks(one: OrderBlindness) -> list[str]:
-    """Lines below the title, the header and the words."""
+    """Remarks of a comparison: its lines below the title, the header and the rows of words."""
     return one.lines()[2 + len(one.words) :]
 
 
@@ -121,7 +121,7 @@ def _facts(one: OrderBlindness) -> dict[str, Any]:
 
 
 def lengthened(sample: Encoding, longest: int) -> Encoding:
-    """Sample of the catalog whose tables, or those of the encodings in it, are as long as the sentence needs."""
+    """Return a catalog sample with its tables, nested ones included, enlarged to at least `longest` positions."""
     stated = {field.name: getattr(sample, field.name) for field in fields(sample)}
     longer: dict[str, Any] = {}
     if stated.get("length", longest) < longest:

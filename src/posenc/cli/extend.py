@@ -136,7 +136,7 @@ def extension_answer(out: Path, studies: Sequence[Study]) -> Answer:
 
 
 def _run(studies: Sequence[Study], engine: Engine, out: Path) -> Generator[RunEvent, None, None]:
-    """Reports of each study; an extension is on disk when it is yielded."""
+    """Run the studies and yield their reports as events; a finished extension is written to `out` before its event."""
     jobs = [Job(f"{each.experiment.task}, seed {each.experiment.seed}", WORK, (each,)) for each in studies]
     with contextlib.closing(engine(jobs)) as events:
         for index, report in events:

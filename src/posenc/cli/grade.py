@@ -49,7 +49,7 @@ def _facts(asked: Question) -> dict[str, str]:
 
 
 def _of_function(asked: Question, answer: str, report: CodeReport) -> Answer:
-    """Grade a function as `posenc check` would: it must rotate, and rightly."""
+    """Grade a function by its `posenc check` report; one that adds instead of rotating is wrong."""
     facts = {"question": asked.name, "answer": answer}
     if report.door == "rotates":
         return of_report(report, report.exit_code, **facts)

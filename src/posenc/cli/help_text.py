@@ -11,7 +11,7 @@ from posenc.cli.terminal import NARROWEST_HELP, wrapped
 
 
 class HelpPage(io.StringIO):
-    """Takes help that a parser prints, which asks whether this is a terminal before it uses styles."""
+    """Buffer for a parser's help that reports the real stream's encoding and whether styles are wanted."""
 
     encoding = "utf-8"  # by which a parser chooses the lines of its boxes
 
@@ -26,5 +26,5 @@ class HelpPage(io.StringIO):
 
 
 def wrapped_help(text: str) -> str:
-    """Help of which no sentence is wider than the terminal, to which a pipe is one of the usual width."""
+    """Wrap help text to the width of the terminal, or to the default width of 80 columns where there is none."""
     return wrapped(text, max(shutil.get_terminal_size().columns, NARROWEST_HELP))

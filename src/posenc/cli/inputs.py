@@ -20,7 +20,7 @@ WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".safetensors", ".npz")
 
 
 def encoding(name: str, text: str, advice: str) -> Encoding:
-    """Encoding that a text such as "RoPE(dim=8)" describes; `advice` is for an encoding of another kind."""
+    """Parse an encoding such as "RoPE(dim=8)"; `advice` goes into the error if the text describes something else."""
     encoding = parse.record(text)
     if not isinstance(encoding, Encoding):
         raise ValueError(f"{name} must be an encoding; got {text:.100}, {parse.describe(encoding, advice)}")
@@ -34,7 +34,7 @@ def in_existing_folder(output: Path) -> None:
 
 
 def draws(encoding: Encoding) -> bool:
-    """Whether what an encoding learns begins as random numbers, which a seed decides."""
+    """Whether the initial learned parameters of an encoding are random, so that a seed changes them."""
     if not encoding.shapes:
         return False
     one, other = (encoding.init(np.random.default_rng(seed)) for seed in (0, 1))
@@ -68,7 +68,7 @@ def _read(path: str | dict[str, Any], length: int | None, waive: tuple[str, ...]
 
 
 def _each_has_an_effect(path: str, length: int | None, waive: tuple[str, ...], found: ModelPositions) -> None:
-    """Refuse a length that no frequency depends on, and a key that would have been read or is not there."""
+    """Refuse a length or a waived key without which the config reads the same."""
     fewer: list[tuple[str, int | None, tuple[str, ...]]] = [("length", None, waive)] if length is not None else []
     fewer += [("waive", length, tuple(key for key in waive if key != left_out)) for left_out in dict.fromkeys(waive)]
     for name, other_length, others in fewer:
@@ -78,7 +78,7 @@ def _each_has_an_effect(path: str, length: int | None, waive: tuple[str, ...], f
 
 
 def each_waived_has_an_effect(sides: tuple[Any, ...], waive: tuple[str, ...]) -> None:
-    """Refuse a key that no config of the sides holds, or that would have been read."""
+    """Refuse a waived key without which every config among `sides` reads the same."""
     configs = [side for side in sides if isinstance(side, dict) or (isinstance(side, str) and is_config(side))]
     for left_out in dict.fromkeys(waive):
         others = tuple(key for key in waive if key != left_out)
@@ -120,7 +120,7 @@ def encoding_or_path(name: str, text: str) -> Encoding | str:
 
 
 def check_kind_of_model(verb: Any, of_trained: Sequence[str], of_checkpoint: Sequence[str]) -> None:
-    """Refuse options of models that are trained here beside --model, those of one's own without it, and no text.
+    """Refuse options that do not go with --model, options that need it and lack it, and --model without --text.
 
     Args:
         verb: With the fields `model` and `text`.

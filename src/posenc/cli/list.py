@@ -64,7 +64,7 @@ class ListVerb(Verb):
 
 
 def _row_named(name: str) -> Row:
-    """The row of an encoding, or the error that tells of encodings and models that are near."""
+    """Catalog row of an encoding by name; the error for an unknown name suggests similar encodings and models."""
     try:
         return row(name)
     except ValueError as error:

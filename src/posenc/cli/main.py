@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _answered(verb: str, words: list[str], interrupts: Sequence[int]) -> int:
-    """Run it, and say in a line what went wrong; an error after Ctrl-C is the interrupt."""
+    """Run a verb and return its exit code; report any error in one line, after Ctrl-C as an interrupt."""
     try:
         return _run(verb, words)
     except KeyboardInterrupt:
@@ -166,7 +166,7 @@ def short_help() -> str:
 
 
 def _parsed(verb: str, words: list[str]) -> Any:
-    """Verb with its options, or None when its help was shown."""
+    """Parse the words into a verb object with its options; None if --help was shown."""
     kind = verb_class(verb)
     import tyro
 
@@ -183,7 +183,7 @@ def _parsed(verb: str, words: list[str]) -> Any:
 
 
 def _unboxed(text: str, verb: str) -> str:
-    """Message of a drawn box, as one line: its first part, and what was perhaps meant."""
+    """Reduce tyro's boxed error to one line: its first part, and the option that it suggests, if any."""
     parts: list[list[str]] = [[]]
     for row in STYLE.sub("", text).splitlines():  # tyro draws in colours where stdout is a terminal
         if not row.startswith(("│", "|")):  # the second where stdout is not of Unicode
@@ -219,7 +219,7 @@ def _line(error: BaseException) -> str:
 
 
 def _as_option(advice: re.Match[str]) -> str:
-    """Python's waive=('key', 'other') as it is typed here."""
+    """Rewrite advice such as waive=('key', 'other') as command-line options: --waive key other."""
     return " ".join(["--waive", *(shlex.quote(key) for key in ast.literal_eval(advice["keys"]))])
 
 

@@ -119,7 +119,7 @@ def _encoding(group: ManifestGroup, use: PositionUse | None) -> str:
 
 
 def _factors(group: ManifestGroup, use: PositionUse | None) -> str:
-    """The factors of cosines and sines, of logits and of biases that are not 1."""
+    """Factors other than 1 on cosines and sines, logits and biases, and the query temperature, as text."""
     words = []
     if use is not None and use.pairs is not None and use.pairs.amplitude != 1.0:
         words.append(f"table ×{use.pairs.amplitude:.6g}")

@@ -55,7 +55,7 @@ def of_comparison(text: str) -> Any:
 
 
 def of_findings(text: str) -> Any:
-    """Trained claims that are decided, by name, each with its finding."""
+    """Claims decided by training, by name, each with its finding; `text` must be empty."""
     from posenc.lab.claims.findings import trained_findings
 
     if text:
@@ -369,7 +369,7 @@ def _given(value: Any) -> bool:
 
 
 def _vectors(texts: tuple[str, ...]) -> dict[str, list[float]]:
-    """Vectors by the word, from "dog=1 0 0.5 -1"."""
+    """Parse texts such as "dog=1 0 0.5 -1" into a vector for each word."""
     vectors: dict[str, list[float]] = {}
     for text in texts:
         word, _, listed = text.partition("=")

@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 def run_with_progress(events: Generator[RunEvent, None, None], runs: int, kept: int = 0) -> list[str]:
-    """Let all of `runs` runs happen, of which `kept` are finished already, with a bar that counts training steps.
+    """Drive a generator of run events to its end behind a progress bar; `kept` of the `runs` are finished already.
 
     Failures are told at once, and returned, a line each.
     """
@@ -53,10 +53,10 @@ def run_with_progress(events: Generator[RunEvent, None, None], runs: int, kept: 
 
 
 def count_with_progress(events: Iterable[tuple[int, int] | Result], unit: str) -> Result:
-    """Let all measurements happen, with a bar, and return what comes last.
+    """Drive an iterable of (done, total) pairs to its end behind a progress bar, and return the result it yields last.
 
     Args:
-        events: How many of how many are done, and at last a result.
+        events: Pairs (done, total) as work proceeds, then the result.
         unit: What is counted, in the plural.
     """
     from rich.console import Console

@@ -76,7 +76,7 @@ class RecoverVerb(Verb):
 
 
 def _sine_or_cosine(text: str) -> str:
-    """Text, unless it is a number that no sine or cosine is; `find_positions` judges what is no number."""
+    """Refuse a number outside [-1, 1]; return any other text as it is, since `find_positions` checks that."""
     try:
         size = abs(float(text))
     except ValueError:

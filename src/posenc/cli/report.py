@@ -50,7 +50,7 @@ class ReportVerb(Verb):
 
 
 def report_answer(folder: Path, found: ComparisonReport) -> Answer:
-    """Answer with a report, whose files are written first."""
+    """Write the files of a comparison report to `folder`, and return the report as an answer."""
     written = comparison_report.write_report(folder, found)
     return Answer(lambda: _facts(found, written), lambda: _lines(found, written))
 

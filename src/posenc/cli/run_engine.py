@@ -1,4 +1,4 @@
-"""Engine that a verb runs on, by its options."""
+"""Choice of the execution engine (local processes, Ray, Slurm or Accelerate) from a verb's options."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class EngineVerb(Verb):
 def engine(
     name: Name | Together, *, workers: int | None, folder: Path, options: Sequence[str], device: str = "cpu"
 ) -> Engine:
-    """Engine of a name.
+    """Return the function that runs jobs on the engine `name`, after checking the options against it.
 
     `workers` are those of the local engine, `options` are KEY=VALUE, parameters of submitit; `device` is that of each
     run, "" with Accelerate, which finds one for each process.
@@ -66,7 +66,7 @@ def engine(
 
 
 def _gpus(device: str) -> tuple[str, ...]:
-    """GPUs that worker processes take in turn, as CUDA_VISIBLE_DEVICES names them; none on another device."""
+    """GPU ids to share among worker processes, in the form of CUDA_VISIBLE_DEVICES; () unless device is "cuda"."""
     if device != "cuda":
         return ()
     import torch
@@ -86,7 +86,7 @@ def _parameter(text: str) -> tuple[str, Any]:
 
 
 def follow_unless_first(device: str) -> None:
-    """End every process of torchrun but the first, when that has no more runs: the first one answers."""
+    """In a torchrun process other than rank 0, take part in rank 0's runs, then exit; only rank 0 prints the answer."""
     from posenc.lab.engines import all_processes
 
     if not all_processes.leads():

@@ -33,7 +33,7 @@ class Submission:
 
     @contextmanager
     def written(self) -> Iterator[Path]:
-        """A new folder that holds its files alone, for a while.
+        """Context manager: a temporary folder with a copy of this submission's Python files and nothing else.
 
         No submission can then change another before that one is checked, and none needs the folder of the class.
         """
@@ -97,7 +97,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _checked(entry: Path, file: str | None, files: Mapping[str, bytes]) -> str:
-    """Name of the file that is checked."""
+    """Name of the file to check: `file`, or a submission's only Python file; ValueError where there is none."""
     if file is not None and (file not in files or not entry.is_dir()):
         raise ValueError(f"it must be a folder that holds {file}")
     if file is None and len(files) != 1:

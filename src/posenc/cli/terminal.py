@@ -1,4 +1,4 @@
-"""Lines to a terminal: one at a time, every character of them harmless and writable."""
+"""Terminal output: widths and wrapping, lines on stderr, characters that cannot be encoded, and interrupts."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ WORD = re.compile(r"\s*\S+")
 
 
 class UnjudgedError(ValueError):
-    """The command was right, and what it names could not be judged."""
+    """A valid command whose target could not be judged; its exit code is apart from that of wrong usage."""
 
 
 @contextlib.contextmanager
 def wide_enough() -> Iterator[None]:
-    """Set COLUMNS to the narrowest width of help, for a while, where the terminal is narrower.
+    """Within the context, raise COLUMNS to NARROWEST_HELP if the terminal is narrower.
 
     Tyro draws boxes, and never ends where none fits.
     """
@@ -59,7 +59,7 @@ def terminal_width(stream: TextIO) -> int | None:
 
 
 def wrapped_for(line: str, stream: TextIO) -> str:
-    """A line wrapped between words at the width of a terminal; as it is where a program reads it."""
+    """Wrap a line between words to the terminal's width; return it unchanged if `stream` is a file or a pipe."""
     width = terminal_width(stream)
     return line if width is None else wrapped(line, width)
 
@@ -70,12 +70,12 @@ def text_width(text: str) -> int:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Text of which no sentence is wider than this; drawn boxes and commands to copy stay as they are."""
+    """Wrap text to `width` columns; drawn boxes, styled lines and commands to copy stay whole."""
     return "\n".join(part for line in text.split("\n") for part in _parts(line, width))
 
 
 def _parts(line: str, width: int) -> list[str]:
-    """Lines of at most this width, the first word of each below the first word of the text; no word is broken."""
+    """Wrap one line between words, with a hanging indent below its label; words wider than `width` stay whole."""
     if text_width(line) <= width or WHOLE.search(line):
         return [line]
     found = HANGING.match(line)
@@ -90,14 +90,14 @@ def _parts(line: str, width: int) -> list[str]:
 
 
 def say(line: str) -> None:
-    """Print a line to the reader, apart from the answer."""
+    """Print a line to stderr, wrapped to its terminal, apart from the answer on stdout; errors are ignored."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         # In one piece, since threads say lines too.
         print(f"{wrapped_for(line, sys.stderr)}\n", end="", file=sys.stderr)
 
 
 def write_every_character() -> None:
-    """Write the number of a character that the encoding of a terminal lacks (cp1252: an arrow, say)."""
+    """Make stdout and stderr print characters that they cannot encode (an arrow in cp1252) as backslash escapes."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure") and stream.encoding.lower().replace("-", "") != "utf8":
             stream.reconfigure(errors="backslashreplace")
@@ -122,7 +122,7 @@ def flushed_stdout() -> Iterator[None]:
 
 @contextlib.contextmanager
 def noticed_interrupts() -> Iterator[list[int]]:
-    """List the interrupts so far.
+    """Context manager: record each Ctrl-C in the list that it yields.
 
     Ctrl-C raises KeyboardInterrupt as ever, which code that is being loaded may turn into an error of its own, as the
     compiled modules of NumPy do.

@@ -97,7 +97,7 @@ def _what_is_left(journey: Journey) -> str:
 
 
 def _report(line: str) -> None:
-    """Print a line to the reader, not into the JSON."""
+    """Print a line to stderr, apart from the JSON on stdout."""
     say(escaped(line))
 
 

@@ -152,11 +152,11 @@ class TraceVerb(Verb):
 
 
 def _facts(traced: PositionTrace, diagnosis: Diagnosis) -> dict[str, Any]:
-    """Verdict and schedule for --json."""
+    """The diagnosis and the table of positions used, as facts for --json."""
     verdict = {"verdict": diagnosis.verdict, **as_plain(diagnosis), "explained": diagnosis.explained}
     return {**verdict, "schedule": traced.lines()}
 
 
 def _lines(traced: PositionTrace, diagnosis: Diagnosis) -> list[str]:
-    """Verdict, then the schedule."""
+    """Lines of the diagnosis, then the positions used in each call."""
     return [*headed(diagnosis.lines()), "", Heading("positions that were used"), *traced.lines()]

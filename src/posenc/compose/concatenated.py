@@ -1,4 +1,4 @@
-"""An encoding behind the embedding instead of added to it."""
+"""Encodings appended to the embedding as channels of their own instead of added to it."""
 
 from __future__ import annotations
 

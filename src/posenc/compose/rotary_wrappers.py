@@ -1,4 +1,4 @@
-"""Rotary encodings of some channels of a wider head, or the other way round."""
+"""Rotary encodings that wrap another one: on some channels of a wider head, or by the negative angles."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Partial(RotatesOne):
         return Rotation(inner.cos, inner.sin, self._within(inner.pairing), inner.factor, inner.heads)
 
     def _within(self, inside: Pairing) -> Pairing:
-        """Pairing of the encoding inside the whole head."""
+        """Move the wrapped encoding's pairing to its channels of the whole head."""
         return Pairing(inside.layout, self.dim, inside.width, self.start + inside.start, inside.blocks)
 
 

@@ -1,4 +1,4 @@
-"""Scaled and LearnedScale: an encoding louder or softer, by a stated factor or by one that is learned."""
+"""Scaled and LearnedScale: an additive encoding times a stated or a learned factor."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def repeated(x: Array, heads: int) -> Array:
 
 
 def check_inside(encoding: Any, before: str) -> None:
-    """Refuse an object that is no encoding, or an additive one; `before` is what to call before attention then."""
+    """Refuse an object that is no encoding, or an additive one; the error says to call `before` before attention."""
     validation.instance("encodings", encoding, Encoding, "a list of encodings")
     if isinstance(encoding, AdditiveEncoding):
         raise TypeError(
@@ -162,7 +162,7 @@ def check_inside(encoding: Any, before: str) -> None:
 
 
 def check_learns_nothing(encoding: Encoding, make: str) -> None:
-    """Refuse an encoding without the parameters that it learns; `make` is what to write to give it some."""
+    """Refuse a bare encoding that learns parameters; the error says to use `make`, code that binds them to it."""
     if encoding.shapes:
         raise TypeError(
             f"encodings must hold the parameters of what is learned; got the encoding {encoding!r}, which learns "
@@ -215,7 +215,7 @@ def check_list(encodings: Any, of: str) -> None:
 
 
 def check_causal(causal: bool, queries: int, keys: int) -> bool:
-    """Whether attention is causal; then keys are at least as many as queries: the last query stands at the last key."""
+    """Check and return `causal`, which needs at least as many keys as queries: the last query is at the last key."""
     if validation.truth("causal", causal) and keys < queries:
         raise ValueError(
             f"causal needs at least as many keys as queries, {queries}; got {keys}. Give the keys of the cache too."
@@ -364,7 +364,7 @@ def checked_window(window: Any, sliding_window: Any, *, causal: bool) -> Window:
 
 
 def _before(window: Any, keys: int, causal: bool) -> int:
-    """Keys before the query's own, of so many that it sees."""
+    """Number of keys before its own that a query sees, keys - 1, for a sliding window of `keys` keys."""
     if window is not None:
         raise ValueError(
             f"sliding_window must stand alone; got sliding_window={keys} beside window={validation.shown(window)}. "
@@ -380,7 +380,7 @@ def _before(window: Any, keys: int, causal: bool) -> int:
 
 
 def check_heads_suffice(scores: Sequence[Encoding], by_head: Sequence[Encoding], some: int, heads: int) -> None:
-    """Refuse what `some` of all heads cannot compute alone: scores of all heads, or of keys that each head rotates."""
+    """Refuse what a rank with `some` heads cannot compute: scores with `heads`, or any beside per-head rotations."""
     for encoding in scores:
         if getattr(encoding, "heads", None) is not None:
             raise ValueError(

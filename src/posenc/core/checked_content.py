@@ -29,7 +29,7 @@ def content(name: str, x: Array, dim: int | None, heads: int | None, lib: Librar
 
 
 def placed(name: str, positions: Array | Positions, x: Array, axis: int, axes: int = 1) -> Positions:
-    """Check positions, (places,) or (*batch, places), of the places on an axis of x, (*batch, heads, ., .).
+    """Check that positions, (places,) or (*batch, places), fit the places on `axis` of x, (*batch, heads, ., .).
 
     With several `axes` the coordinates are the last axis of positions.
 
@@ -88,7 +88,7 @@ def of_documents(documents: Any, query_positions: Positions, key_positions: Posi
 
 
 def inputs(hidden: Array | None, x: Array, width: int) -> Array:
-    """Inputs of the layer at the places of x, (*batch, heads, places, dim): (*batch, places, width), as wide as x.
+    """Check the layer's input, (*batch, places, width), at the places of x; return it in the dtype of x.
 
     Example:
         >>> import numpy as np
@@ -99,7 +99,7 @@ def inputs(hidden: Array | None, x: Array, width: int) -> Array:
 
 
 def inputs_of_both(hidden: Array | None, q: Array, k: Array, width: int) -> tuple[Array, Array]:
-    """Inputs of the layer at the places of q and at those of k, which stand behind them in `hidden`.
+    """Check `hidden` and split it into the layer's inputs at the places of q and, after them, at those of k.
 
     Example:
         >>> import numpy as np

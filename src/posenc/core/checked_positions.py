@@ -21,7 +21,7 @@ class Positions(NamedTuple):
         array: The positions.
         lib: Library of the array.
         integers: Whether they are integers.
-        readable: Whether their values can be read now: not while tracing, not on an accelerator.
+        readable: Whether their values can be read now: not while tracing, nor of PyTorch on an accelerator.
         bounds: Numbers between which all of them lie; None where they cannot be read, or where there are none.
         documents: Document of each position, a number in the same shape; None where a row holds one document.
     """
@@ -44,12 +44,12 @@ class Positions(NamedTuple):
         return self._replace(array=self.array[index], documents=self.documents[index])
 
     def check_size(self, numbers: int, dtype: Any) -> None:
-        """Refuse, before it exists, a table of so many numbers for each position that could not be meant."""
+        """Refuse a table of `numbers` numbers per position that is too large to be intended, before it is allocated."""
         if self.readable and (count := numbers * math.prod(self.array.shape)) > validation.LARGEST_BYTES // 8:
             self.lib.check_size("positions", count, dtype, self.array)
 
     def guard(self, dtype: Any = None) -> Array:
-        """0.0, or NaN for a position out of range that could not be read; in the widest float if no dtype is given."""
+        """Zeros to add to a result, but NaN where an unreadable position is out of range; None is the widest float."""
         xp, lib = self.lib.xp, self.lib
         zero = lib.astype(xp.zeros_like(self.array), dtype or lib.real)
         if self.readable:
@@ -110,7 +110,7 @@ def checked(positions: Any, name: str = "positions", like: Array | None = None) 
 
 
 def check_like(like: Any) -> None:
-    """Refuse what no library has made."""
+    """Refuse a `like` that is neither an array, a `Library` nor None."""
     if like is not None and not isinstance(like, Library) and arrays.library_name(like) is None:
         raise TypeError(f"like must be a NumPy, PyTorch or JAX array; got {validation.shown(like)}. Leave it out.")
 

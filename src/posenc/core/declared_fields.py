@@ -30,7 +30,7 @@ OTHER_NAMES = {
 
 
 def near_field(word: str, fields: Iterable[str]) -> str | None:
-    """Field that a wrong name means: by the name that other libraries give it, or by its letters.
+    """Guess the field that a wrong name means: by its name in other libraries, else by similar spelling.
 
     Example:
         >>> near_field("d_model", ["dim", "base"]), near_field("bsae", ["dim", "base"]), near_field("x", ["dim"])
@@ -177,7 +177,7 @@ class NamesFields(abc.ABCMeta):
 
 
 class Declared(metaclass=NamesFields):
-    """Frozen record that checks its fields by their rules, and then rules that join several of them."""
+    """Frozen record that checks each field by its own rule, and then the rules that concern several fields."""
 
     #: What to write where the fields are not what a caller has at hand, added to the error about their names.
     _instead: ClassVar[str] = ""
@@ -208,7 +208,7 @@ class Declared(metaclass=NamesFields):
 
 
 class Untraced(Declared):
-    """Record whose numbers are worked out on the host, so that it must exist before a tracer comes.
+    """Record whose numbers are computed on the host, so that it must be made outside compiled functions.
 
     Functions marked `@arrays.host` read its fields.
     """

@@ -16,7 +16,7 @@ from posenc.core.arrays import Array
 from posenc.core.declared_fields import Untraced
 
 Params = Mapping[str, Array]
-#: The methods of encodings that compute arrays.
+#: The methods of encodings that compute arrays; each runs inside `arrays.broadcasting`, for JAX.
 COMPUTING = frozenset({"embed", "attach", "rotation", "bias", "matrix", "score", "values"})
 
 #: What kernels compute from, and the method that says the same: a subclass that overrides the method has no such data.

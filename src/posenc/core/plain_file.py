@@ -31,7 +31,7 @@ _KINDS = (
 
 
 def plain_size(path: Path, name: str = "", advice: str = NAME_ANOTHER) -> int:
-    """Bytes of a plain file, without opening it; ValueError where the path is of a folder, a pipe or a device."""
+    """Size of a plain file in bytes, without opening it; ValueError where the path is a folder, a pipe or a device."""
     return _size_of(path.stat(), name or str(path), advice)
 
 
@@ -39,7 +39,7 @@ def plain_size(path: Path, name: str = "", advice: str = NAME_ANOTHER) -> int:
 def opened(
     path: Path, most: int | None = None, *, name: str = "", advice: str = NAME_ANOTHER
 ) -> Iterator[BufferedReader]:
-    """A plain file of at most `most` bytes, open to be read; ValueError for any other, and OSError as `open` gives."""
+    """Open a plain file of at most `most` bytes to read it; ValueError for any other path, OSError as from `open`."""
     name = name or str(path)
     plain_size(path, name, advice)
     with open(path, "rb", opener=_without_waiting) as file:  # Path.open takes no opener
@@ -48,13 +48,13 @@ def opened(
 
 
 def read_bytes(path: Path, most: int, *, name: str = "", advice: str = NAME_ANOTHER) -> bytes:
-    """The bytes that a plain file has when it is opened."""
+    """Read a plain file of at most `most` bytes, up to the length it had when it was opened."""
     with opened(path, most, name=name, advice=advice) as file:
         return file.read(os.fstat(file.fileno()).st_size)
 
 
 def json_of(text: str | bytes) -> Any:
-    """Parse JSON; ValueError says in a few words why it is none, or names a key that occurs twice."""
+    """Parse JSON; ValueError says briefly why it is invalid, too deeply nested, or has a key twice."""
     try:
         held = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text, object_pairs_hook=unique_keys)
     except RecursionError:
@@ -69,7 +69,7 @@ def json_of(text: str | bytes) -> Any:
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys all differ; nothing says which of two equal ones counts."""
+    """Make a dict of a JSON object's (key, value) pairs; ValueError for a repeated key, as JSON leaves it undefined."""
     result = dict(pairs)
     if len(result) != len(pairs):
         (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
@@ -105,7 +105,7 @@ def _check_bytes(size: int, most: int | None, name: str, advice: str) -> None:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open at once even what has become a pipe since it was looked at."""
+    """Open without blocking (O_NONBLOCK), in case the path has become a pipe since it was checked."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

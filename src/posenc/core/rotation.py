@@ -99,16 +99,16 @@ class Operator(abc.ABC):
     @property
     @abc.abstractmethod
     def dim(self) -> int:
-        """Channels of a vector that comes in."""
+        """Number of channels of an input vector."""
 
     @property
     def width(self) -> int:
-        """Channels of a vector that goes out."""
+        """Number of channels of an output vector."""
         return self.dim
 
     @property
     def heads(self) -> int | None:
-        """Heads that are each treated in their own way; None where all are treated alike."""
+        """Number of heads where each has a map of its own; None where all heads share one map."""
         return None
 
     @abc.abstractmethod

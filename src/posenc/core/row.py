@@ -34,6 +34,6 @@ class Row:
 
     @property
     def about(self) -> type:
-        """Class whose docstring has the formula: the encoding that a title names, else the encoding."""
+        """Class whose docstring has the formula: the record inside that the title names, else the row's own class."""
         within = (type(getattr(self.samples[0], field.name)) for field in fields(self.samples[0]))
         return next((kind for kind in within if kind.__name__ == self.title), self.encoding)

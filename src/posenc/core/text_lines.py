@@ -143,7 +143,7 @@ def count(amount: int, what: str) -> str:
 
 
 def escaped(text: str, longest: int = LONGEST_LINE) -> str:
-    r"""Text as one line that a terminal only shows: control characters are spelled out, and a long end is cut off.
+    r"""Text as one line that is safe to print: control characters are spelled out, and a long end is cut off.
 
     Names and values from files stand in what is printed, so every line goes through here.
 

@@ -31,7 +31,7 @@ def shown(value: object) -> str:
 
 
 def integer(name: str, value: Any, least: int, most: int = LARGEST_WIDTH, *, even: bool = False) -> int:
-    """A whole number in a range, as a plain int."""
+    """Check that a value is a whole number from `least` to `most` (`even` where asked), and return it as an int."""
     rule = f"{name} must be an {'even ' if even else ''}integer from {least} to {most}"
     if type(value) is not int and (isinstance(value, bool) or not isinstance(value, numbers.Integral)):
         raise TypeError(f"{rule}; got {shown(value)}. Give a whole number.")
@@ -45,7 +45,7 @@ def integer(name: str, value: Any, least: int, most: int = LARGEST_WIDTH, *, eve
 
 
 def real(name: str, value: Any, least: float, most: float, *, above: bool = False) -> float:
-    """A finite number in a range, as a plain float; with `above`, strictly above its lower end."""
+    """Check that a value is a number from `least` to `most` (above `least` if `above`), and return it as a float."""
     rule = (
         f"{name} must be a finite number {'above' if above else 'from'} {least:g} {'and at most' if above else 'to'} "
         f"{most:g}"
@@ -63,7 +63,7 @@ def real(name: str, value: Any, least: float, most: float, *, above: bool = Fals
 
 
 def choice(name: str, value: Any, options: Sequence[str]) -> str:
-    """Word out of a few options; TypeError or ValueError otherwise."""
+    """Check that a value is one of the words in `options`, and return it; TypeError or ValueError otherwise."""
     if isinstance(value, str) and value in options:
         return value
     rule = f"{name} must be one of {', '.join(map(repr, options))}"
@@ -85,7 +85,7 @@ def equals_one_of(value: Any, *options: Any) -> bool:
 
 
 def integers(name: str, values: Any, least: int, most: int) -> list[int]:
-    """A list of whole numbers in a range, as plain ints."""
+    """Check a list or 1-D array of whole numbers from `least` to `most`, and return it as a list of ints."""
     listed = isinstance(values, Sequence) and not isinstance(values, str | bytes)
     if not listed and getattr(values, "ndim", None) != 1:
         raise TypeError(f"{name} must be a list of whole numbers; got {shown(values)}. Give [0, 1], say.")
@@ -95,42 +95,42 @@ def integers(name: str, values: Any, least: int, most: int) -> list[int]:
 
 
 def texts(name: str, values: Any) -> frozenset[str]:
-    """The texts of a list, a tuple or a set."""
+    """Check that a list, a tuple or a set holds strings alone, and return it as a frozenset."""
     if not isinstance(values, list | tuple | set | frozenset) or not all(isinstance(value, str) for value in values):
         raise TypeError(f"{name} must be a tuple of words; got {shown(values)}. Write ('layers',), say.")
     return frozenset(values)
 
 
 def text(name: str, value: Any) -> str:
-    """A text."""
+    """Check that a value is a string, and return it."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be text; got {shown(value)}. Write a word or a sentence.")
     return value
 
 
 def path(name: str, value: Any) -> Path:
-    """The path of a file or a folder, which need not exist."""
+    """Check that a value is a path, which need not exist, and return it as a `Path`."""
     if not isinstance(value, str | os.PathLike) or "\0" in os.fsdecode(value):
         raise TypeError(f"{name} must be a path; got {shown(value)}. Give 'folder/name', say.")
     return Path(os.fsdecode(value))
 
 
 def function(name: str, value: Any) -> Any:
-    """Anything that can be called."""
+    """Check that a value is callable, and return it."""
     if not callable(value):
         raise TypeError(f"{name} must be a function; got {shown(value)}. Give one, without calling it.")
     return value
 
 
 def truth(name: str, value: Any) -> bool:
-    """True or False, nothing that merely counts as one of them."""
+    """Check that a value is True or False, not merely truthy or falsy, and return it."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False; got {shown(value)}. Give one of the two.")
     return value
 
 
 def instance(name: str, value: Any, kind: type, what: str) -> Any:
-    """An object of a kind, described in words."""
+    """Return the value if it is an instance of `kind`; else raise a TypeError that asks for `what`."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {what}; got {shown(value)}. Give {what}.")
     return value
@@ -146,7 +146,7 @@ def one_axis(name: str, encoding: Any) -> None:
 
 
 def size(name: str, count: int, itemsize: int = 8) -> None:
-    """Refuse, before it exists, an array that could not be meant."""
+    """Refuse an array of more than `LARGEST_BYTES` (8 GiB), before it is allocated."""
     if count * itemsize > LARGEST_BYTES:
         raise ValueError(
             f"{name} must need at most {LARGEST_BYTES} bytes at once; got {count} numbers of {itemsize} bytes. Ask "
@@ -155,7 +155,7 @@ def size(name: str, count: int, itemsize: int = 8) -> None:
 
 
 def rank(name: str, array: Any) -> None:
-    """Refuse an array of more axes than anything here has."""
+    """Refuse an array of more than `MOST_AXES` axes."""
     if array.ndim > MOST_AXES:
         raise ValueError(f"{name} must have at most {MOST_AXES} axes; got {array.ndim}. Leave out axes of one.")
 

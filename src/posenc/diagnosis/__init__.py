@@ -1,4 +1,4 @@
-"""Why two implementations differ: one search, and mistakes by room; what differs is measured in `models`."""
+"""Find the known mistakes behind a difference of two implementations; `models` measures the difference itself."""
 
 import lazy_loader
 

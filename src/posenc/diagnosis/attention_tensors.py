@@ -50,8 +50,8 @@ class Checkpoint(NamedTuple):
     Args:
         path: A folder, or a GGUF file.
         tensors: By name.
-        layout: Of pairs, as its config says.
-        added: What its converter added to norms.
+        layout: Layout of its rotary pairs, as its config says.
+        added: Constant that its converter added to the weights of norms.
     """
 
     path: Path
@@ -98,7 +98,7 @@ class Place(NamedTuple):
 
 
 class RowLayout(NamedTuple):
-    """How the rows of a tensor lie: along an axis, in heads, with the orders that mistakes are known to make."""
+    """Layout of a tensor's rows: axis, heads, and known reorderings, by name, of a head's channels and of all rows."""
 
     axis: int
     heads: Heads
@@ -107,7 +107,7 @@ class RowLayout(NamedTuple):
 
     @property
     def as_kinds(self) -> np.ndarray | None:
-        """The order that takes a fused projection of groups apart, as GGUF has it; None for any other tensor."""
+        """Order that regroups a projection fused by group as all q, then k, then v, as in GGUF; None for any other."""
         labels, kinds = self.heads.labels, self.heads.elsewhere
         if not kinds or by_kind(labels):
             return None
@@ -163,7 +163,7 @@ def _role(module: str) -> str:
 
 
 def counterparts(first: Mapping[str, StoredTensor], second: Mapping[str, StoredTensor]) -> dict[str, str]:
-    """For names of the first the names of the second, which may begin otherwise."""
+    """Map names of the first checkpoint to those of the second, whose wrapper prefixes may differ."""
     bare = [_by_bare_name(side) for side in (first, second)]
     return {
         name: name if name in second else bare[1][short]
@@ -173,7 +173,7 @@ def counterparts(first: Mapping[str, StoredTensor], second: Mapping[str, StoredT
 
 
 def _by_bare_name(names: Mapping[str, Any]) -> dict[str, str]:
-    """Names by what is left of them without wrappers; whole where two would be one."""
+    """Names without leading wrapper words, mapped to the full names; names that would collide stay whole."""
     found: dict[str, list[str]] = {}
     for name in names:
         words = name.split(".")
@@ -185,7 +185,7 @@ def _by_bare_name(names: Mapping[str, Any]) -> dict[str, str]:
 def row_layout(
     place: Place, tensors: Mapping[str, StoredTensor], shape: HeadShape | None, model_type: str
 ) -> RowLayout:
-    """How the rows of a tensor lie; as one run of rows where its form is not known."""
+    """Find how a tensor's rows lie in heads; a single run of rows where its form is unknown."""
     tensor, grouped = tensors[place.name], model_type in GROUPED
     axis = int(_is_transposed(place, tensor, model_type))
     rows = tensor.shape[axis]
@@ -215,7 +215,7 @@ def row_layout(
 
 
 def one_run(axis: int, tensor: StoredTensor) -> RowLayout:
-    """Rows that lie in no heads."""
+    """Lay all rows out as a single run, without heads."""
     rows = tensor.shape[axis]
     return RowLayout(axis, heads_of(1, rows), {}, {AS_THEY_WERE: np.arange(rows)})
 
@@ -231,7 +231,7 @@ def _is_transposed(place: Place, tensor: StoredTensor, model_type: str) -> bool:
 def _moved(
     place: Place, tensors: Mapping[str, StoredTensor], shape: HeadShape | None, grouped: bool
 ) -> RowLayout | None:
-    """The layout of scales, packed weights and others, as a conversion of them has it; None where none knows it."""
+    """Row layout of scales, packed weights and the like, as a conversion reorders it; None where none does."""
     if shape is None:
         return None
     shapes: Shapes = {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items()}

@@ -26,7 +26,7 @@ from posenc.models.model_positions import ModelPositions
 
 @dataclass(frozen=True)
 class PreflightCheck:
-    """A check of a preflight.
+    """Result of a single check that `preflight` made.
 
     Attributes:
         name: What was checked, in words.
@@ -43,7 +43,7 @@ class PreflightCheck:
 
 @dataclass(frozen=True)
 class Preflight(text_lines.Lines):
-    """The answer of `preflight`: its checks, and what they were made of.
+    """Result of `preflight`: its checks, and the files that they compared.
 
     Attributes:
         checks: In the order in which they were made.
@@ -61,12 +61,12 @@ class Preflight(text_lines.Lines):
 
     @property
     def exit_code(self) -> int:
-        """0 where all agree in everything, 1 where any differ, 3 where all agree in what was compared."""
+        """Exit code: 0 if all agree in everything, 1 if any differ, 3 if all agree in what was compared."""
         return EXIT_CODES[self.verdict]
 
     @property
     def explained(self) -> bool:
-        """Whether nothing is left to explain."""
+        """Whether no check found a difference."""
         return self.verdict != "differ"
 
     @property
@@ -155,7 +155,7 @@ def _positions(one: ModelSource, other: ModelSource) -> PreflightCheck:
 
 
 def _keys(one: ModelSource, other: ModelSource) -> tuple[str, ...]:
-    """The keys of the served file that say something else than the trainer's, with what to write."""
+    """Keys whose values in the served file differ from the trainer's, with what to write, a line each."""
     if other.path is not None and other.path.suffix == ".gguf":
         return _gguf_keys(_model(one), other.path)
     differing = keys_that_differ(_model(one), _model(other))
@@ -165,7 +165,7 @@ def _keys(one: ModelSource, other: ModelSource) -> tuple[str, ...]:
 
 
 def _gguf_keys(meant: ModelPositions, path: Path) -> tuple[str, ...]:
-    """The keys of a GGUF file that llama.cpp needs for what is meant, where the file has others."""
+    """Keys whose values in the GGUF file differ from those llama.cpp needs for the meant positions, a line each."""
     held = read_gguf(path).keys
     arch = str(held.get("general.architecture"))
     row, length = ARCHITECTURES.get(arch), int(held.get(f"{arch}.context_length", 1))
@@ -179,7 +179,7 @@ def _gguf_keys(meant: ModelPositions, path: Path) -> tuple[str, ...]:
 
 
 def _alike(held: Any, wanted: Any) -> bool:
-    """Whether two values are the same in the float32 of the file, where no scaling is what a missing key says too."""
+    """Whether two values are equal to float32 precision; a missing key counts as "none" (no scaling)."""
     if wanted == "none" and held is None:
         return True
     if isinstance(held, float) or isinstance(wanted, float):
@@ -192,7 +192,7 @@ def _shown(value: Any) -> str:
 
 
 def _lengths(one: ModelSource, other: ModelSource, length: int | None) -> list[PreflightCheck]:
-    """Whether both sides take the tokens that are served."""
+    """Check that both sides support the served length."""
     sides = {"trainer": usable_length(_model(one)), "served": usable_length(_model(other))}
     needed = length if length is not None else sides["trainer"].positions if sides["trainer"] else None
     if needed is None:
@@ -205,7 +205,7 @@ def _lengths(one: ModelSource, other: ModelSource, length: int | None) -> list[P
 
 
 def _length_of(name: str, usable: UsableLength | None, needed: int) -> PreflightCheck:
-    """Whether one side takes so many tokens."""
+    """Check that one side supports `needed` tokens."""
     if usable is None:
         return PreflightCheck(name, PARTLY, (f"the {name} file states no length",))
     if usable.positions >= needed:

@@ -45,7 +45,7 @@ class HeadsStated(NamedTuple):
 
     Args:
         shapes: Of each layer of the text; None for one that does not rotate, empty where the layers are no text.
-        plain: Of those layers.
+        plain: Heads of a layer for which `shapes` has none.
         model_type: Of the model.
         by_head: Whether positions tell heads apart, as ALiBi does.
     """
@@ -56,7 +56,7 @@ class HeadsStated(NamedTuple):
     by_head: bool
 
     def rotates(self, place: Place) -> bool:
-        """Whether a tensor belongs to a layer that is known to rotate, or of which nothing is known."""
+        """Whether the layer of a tensor rotates; True where nothing is known of it."""
         layer = place.layer
         return layer is None or layer >= len(self.shapes) or self.shapes[layer] is not None
 
@@ -129,7 +129,7 @@ class _Comparison(NamedTuple):
     names: Mapping[str, str]
 
     def rows(self) -> Iterator[Rows]:
-        """Weights come before what belongs to them, whose rows may follow theirs."""
+        """Yield the order of each tensor's rows, weights before the biases, norms and scales that may follow them."""
         left, orders_of_module = LOOKED_INTO, dict[tuple[str, str], tuple[str, np.ndarray]]()
         for name in sorted(self.names, key=lambda name: self.places[name].kind != "weight"):
             place = self.places[name]
@@ -151,7 +151,7 @@ class _Comparison(NamedTuple):
         return layout if apart is None else layout._replace(orders={**layout.orders, KINDS: apart})
 
     def _of(self, place: Place, layout: RowLayout, look: bool) -> tuple[Rows, np.ndarray | None]:
-        """The order of a tensor's rows, by its name and, where it was looked for, by its numbers."""
+        """Order of a tensor's rows, as `Rows`, and as indices where it had to be searched for by its numbers."""
         expected, each = self._expected(place, layout), tuple(range(len(layout.heads.labels)))
         one, other, same_shape = self._numbers(place, layout.axis)
         fitting = tuple(self._fitting(layout, expected, one, other)) if same_shape else ()
@@ -173,7 +173,7 @@ class _Comparison(NamedTuple):
         return self.second.tensors[self.names[place.name]]
 
     def _numbers(self, place: Place, axis: int) -> tuple[RowNumbers, RowNumbers, bool]:
-        """The rows of a tensor on both sides, and whether it has one shape; GGUF has no transposed projection."""
+        """Leading numbers of a tensor's rows on both sides, and whether both have the same shape."""
         tensor, other = self.first.tensors[place.name], self._second(place)
         along = int(place.role == "output" and len(other.shape) > 1 and not other.in_blocks)
         other_axis = along if self.second.is_gguf else axis
@@ -199,7 +199,7 @@ class _Comparison(NamedTuple):
                 yield name
 
     def _holder(self, place: Place, other: RowNumbers, layout: RowLayout) -> Place | None:
-        """The tensor of the first that has these rows, in any order: of this layer, or of another one."""
+        """Another tensor of the first, in this layer or any other, that has these rows in some order; else None."""
         count = PROBES if other.values.shape[1] > 1 else len(other.values)
         probes = other.taken(np.linspace(0, len(other.values) - 1, count).astype(int))
         shape = self.first.tensors[place.name].shape
@@ -212,7 +212,7 @@ class _Comparison(NamedTuple):
 
 
 def _in_part(order: np.ndarray) -> str:
-    """Rows of which some are known."""
+    """Describe an order in which some rows are unknown (negative)."""
     unknown = np.flatnonzero(order < 0)
     if len(unknown) > len(order) // 2:
         return OTHER_NUMBERS
@@ -220,7 +220,7 @@ def _in_part(order: np.ndarray) -> str:
 
 
 def _moved_together(rows: Iterable[Rows], heads: HeadsStated) -> frozenset[str]:
-    """Tensors of layers in which all that belongs together moved alike, which changes nothing."""
+    """Names of reordered tensors whose attention module moved alike as a whole, which changes no output."""
     of_owner: dict[str, list[Rows]] = {}
     for row in rows:
         of_owner.setdefault(row.place.owner, []).append(row)

@@ -54,7 +54,7 @@ EXCHANGED = "height and width exchanged"
 
 
 def table_shapes(tensors: Path | Mapping[str, Any]) -> Shapes:
-    """The shapes of the tables of a safetensors file by name, from its header alone, or of tensors by name."""
+    """Collect the shapes of position tables by name, from a safetensors header or from named tensors."""
     endings = OF_POSITIONS + OF_DISTANCES + OF_WINDOWS
     if isinstance(tensors, Path):
         shapes = {entry.name: entry.shape for entry in read_header(tensors).entries}
@@ -104,7 +104,7 @@ def _compare(name: str, shape: tuple[int, ...], expected: tuple[int, int]) -> It
 
 
 class ResizedTable(NamedTuple):
-    """Finding on the second folder's table, and that side's positions with the grid of the first."""
+    """Finding on a resized table, if any, and the second side's positions with the grid of the first."""
 
     finding: Finding | None
     compared: str
@@ -112,7 +112,7 @@ class ResizedTable(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """The table of both sides by its name, and the encodings that read it."""
+    """Learned patch table of both sides, its name, the encodings that read it, and the rule that resizes it."""
 
     name: str
     one: np.ndarray
@@ -158,7 +158,7 @@ def _mistakes(pair: _Pair) -> Iterator[Finding]:
 
 
 def _exchanged(pair: _Pair) -> Iterator[np.ndarray]:
-    """The table resized with rows for columns on one side or the other."""
+    """Table resized with height and width swapped in the new grid, in the old one, or in the new one and back."""
     old, new, front = pair.expected.sizes, pair.actual.sizes, pair.expected.prefix
     yield _resized(pair, pair.rule, new[::-1])
     yield _resized(pair, pair.rule, new, old[::-1])
@@ -179,7 +179,7 @@ def _fits(pair: _Pair, rows: np.ndarray) -> bool:
 
 
 def _pair(first: ModelSource, second: ModelSource) -> _Pair | None:
-    """The learned table of patches that both folders hold, of grids that differ; None where there is no such one."""
+    """Learned patch table that both folders hold, for grids that differ; None where there is none."""
     if first.folder is None or second.folder is None:
         return None
     groups = [_group_of(side.positions) for side in (first, second)]
@@ -202,7 +202,7 @@ def _pair(first: ModelSource, second: ModelSource) -> _Pair | None:
 
 
 def _group_of(model: object) -> LayerGroup | None:
-    """The one group that adds a learned table of patches."""
+    """The only group that adds a learned patch table; None where there is none, or several."""
     groups = [group for group in getattr(model, "groups", ()) if _grid_of(group) is not None]
     return groups[0] if len(groups) == 1 else None
 

@@ -26,7 +26,7 @@ UNPAIRED = frozenset({"left out", "added"})
 
 
 def compare_models(expected: ModelPositions, actual: ModelPositions) -> tuple[Finding, ...] | None:
-    """The mistakes that lead from one model to the other: none where they are the same, None where no known ones do."""
+    """Find the mistakes that turn one model into the other: () where they are the same, None where no known ones do."""
     first, second = layers_by_part(expected), layers_by_part(actual)
     common = in_common(first, second)
     if common.findings:
@@ -36,7 +36,7 @@ def compare_models(expected: ModelPositions, actual: ModelPositions) -> tuple[Fi
 
 
 def _explained(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
-    """The mistakes that lead from some layers to others of the same numbers; None where no known ones do."""
+    """Mistakes that turn the first layers into the second, which have the same numbers; None where no known ones do."""
     differing = [key for key, layers in first.items() if not OtherLayers(second[key].contents).fits(layers.contents)]
     if not differing:
         return ()
@@ -123,7 +123,7 @@ def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
 
 
 def _of_other_kind(expected: Content, actual: Content) -> bool:
-    """Whether the positions of each enter attention in other ways than those of the other."""
+    """Whether both layers have encodings, and none of the two share a door."""
     one, other = ({encoding.door for encoding in content.encodings} for content in (expected, actual))
     return bool(one) and bool(other) and not one & other
 
@@ -160,7 +160,7 @@ def _encodings(expected: Encoding | None, actual: Encoding | None) -> tuple[Find
 
 
 def _fields(expected: Encoding, actual: Encoding) -> tuple[Finding, ...] | None:
-    """Two encodings of one class, field by field, where few enough differ."""
+    """Findings on the fields in which two encodings of one class differ; None where none or too many do."""
     one, other = encoding_fields(expected), encoding_fields(actual)
     differing = [name for name in one if one[name] != other.get(name, ABSENT) and name != "numerics"]
     if type(expected) is not type(actual) or not 0 < len(differing) <= MOST or set(one) != set(other):

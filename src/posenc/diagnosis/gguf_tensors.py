@@ -23,14 +23,14 @@ ADDED_TO_NORMS = {"gemma2": 1.0, "gemma3": 1.0}
 
 
 def checkpoint_of_gguf(path: Path, layout: PairLayout | None) -> Checkpoint:
-    """The tensors of a GGUF file, which holds queries, keys and values of one projection one kind after another."""
+    """Read a GGUF file as a checkpoint: its tensors, and the constant that its converter added to norms."""
     head = read_gguf(path)
     added = ADDED_TO_NORMS.get(str(head.keys.get("general.architecture")), 0.0)
     return Checkpoint(path, dict(head.stored), layout, added)
 
 
 def names_in_gguf(places: Iterable[Place], first: Checkpoint, second: Checkpoint) -> dict[str, str]:
-    """For tensors of a folder their names in a GGUF file; without those of a type whose numbers are not read."""
+    """Map names of a folder's tensors to their names in a GGUF file, except for types that cannot be read."""
     names: dict[str, str] = {}
     for place in places:
         words = (
@@ -46,7 +46,7 @@ def names_in_gguf(places: Iterable[Place], first: Checkpoint, second: Checkpoint
 
 
 def is_read(checkpoint: Checkpoint, name: str) -> bool:
-    """Whether the numbers of a tensor can be read: other quantised ones where the package gguf is installed."""
+    """Whether the numbers of a tensor can be read: some quantised types need the package gguf."""
     dtype = checkpoint.tensors[name].dtype
     return dtype in NUMBERS or dtype in BLOCKS or (dtype in PACKED and can_unpack())
 
@@ -62,5 +62,5 @@ def unread_types(checkpoint: Checkpoint) -> tuple[str, ...]:
 
 
 def compared_roles(places: Mapping[str, Place]) -> dict[str, Place]:
-    """The tensors of a folder that a GGUF file has under a name of its own."""
+    """Select the text tensors of a folder whose role has a name of its own in GGUF files."""
     return {name: place for name, place in places.items() if place.role in WORDS and not place.is_tower}

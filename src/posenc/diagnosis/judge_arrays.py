@@ -92,14 +92,14 @@ def _judge_values(
 
 
 def _first_axis(arrays: Mapping[str, Any]) -> int:
-    """The first axis of vectors of three axes that may be one of tokens: it is longer than the second; else 0."""
+    """Length of the first axis of three-axis q and k, if it is longer than the second and so may be tokens; else 0."""
     shapes = [on_host(arrays[name]).values.shape for name in ("q", "k") if name in arrays]
     of_three = [shape for shape in shapes if len(shape) == 3]
     return min((shape[0] for shape in of_three), default=0) if all(one[0] > one[1] for one in of_three) else 0
 
 
 def _with_coordinates_last(arrays: Mapping[str, Any], axes: int) -> Mapping[str, Any]:
-    """The arrays with positions (axes, n) or (axes, batch, n), as models hold those of M-RoPE, as (..., n, axes)."""
+    """Arrays with positions (axes, n) or (axes, batch, n), as M-RoPE models hold them, moved to (..., n, axes)."""
     found = dict(arrays)
     for name in POSITION_NAMES if axes > 1 else ():
         held = on_host(found[name]) if name in found else None

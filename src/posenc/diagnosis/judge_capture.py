@@ -115,7 +115,7 @@ def _groups(model: ModelPositions, captured: Capture, recorded: Recorded) -> tup
 def _evidence(
     recorded: Recorded, captured: Capture, groups: tuple[LayerGroup, ...], config: Mapping[str, Any]
 ) -> Iterator[RotationEvidence]:
-    """Evidence of a record: of the whole batch, or of each row without its padding; none of a grid's coordinates."""
+    """Evidence of a record: of the whole batch, or of each row without padding; none where positions are unknown."""
     arrays = {name: on_host(array) for name, array in recorded.arrays.items()}
     batch, count = _tokens(arrays, recorded.layout)
     try:
@@ -232,7 +232,7 @@ def _biases(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
 
 
 def _rows(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
-    """Compare the rows of a learned table that tokens read: `offset` first, then each next one."""
+    """Compare the rows of each learned table that tokens read with those meant: row `offset` + position."""
     looked_at = shown_by("rows that tokens read")
     for name, rows in captured.rows.items():
         group = _group_of(model, name)
@@ -264,7 +264,7 @@ def _counted(padded: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _group_of(model: ModelPositions, name: str) -> LayerGroup | None:
-    """The group whose learned table this is: of the part that its name says, or the only one."""
+    """Group that reads this learned table: of the part that its name says, else the first with such a table."""
     groups = [group for group in model.groups if any(isinstance(encoding, Learned) for encoding in group.encodings)]
     of_part = [group for group in groups if group.part in name.split(".")]
     return next(iter(of_part or groups), None)
@@ -285,7 +285,7 @@ def _wrong_rows(name: str, rows: np.ndarray, expected: np.ndarray) -> Finding:
 
 
 def judge_captures(model: ModelPositions, first: Capture, second: Capture, length: int | None = None) -> Diagnosis:
-    """Compare what two models did, each with the first one's config: what differs is what only one of them does."""
+    """Compare two captures: judge each by the first one's config, and report what only one of them does."""
     one, other = (judge_capture(model, captured, length, first.config) for captured in (first, second))
     looked_at = tuple(name for name in one.looked_at if name in other.looked_at)
     other = replace(other, looked_at=looked_at)

@@ -36,7 +36,7 @@ KEEP_INTEGERS = "Keep positions as integers; they never take the model's dtype."
 
 
 def with_added_vectors(arrays: Arrays) -> Arrays:
-    """The arrays with `table`, what `hidden_states` hold besides `embeddings`; as they are where there are none.
+    """Add `table`, the difference of `hidden_states` and `embeddings`; without hidden states, change nothing.
 
     Raises:
         ValueError: `embeddings` are missing, have another shape, or a type too narrow for a difference.
@@ -71,7 +71,7 @@ def _too_narrow(dtype: str) -> ValueError:
 
 
 def judge_learned_rows(group: LayerGroup, arrays: Arrays) -> Diagnosis:
-    """Compare the rows of a learned `table` that tokens read with those that are meant: `offset` first.
+    """Compare the rows of a learned `table` that tokens read with those meant: row `offset` + position.
 
     Args:
         group: The group whose learned table it is.
@@ -138,11 +138,11 @@ class AddedRows(NamedTuple):
     tolerance: np.ndarray
 
     def holds(self, rows: np.ndarray, times: float = 1.0) -> bool:
-        """Whether these rows (n,) of the table were added so many times, one to each token."""
+        """Whether every token had its row (n,) of the table added `times` times."""
         return bool(np.all((rows >= 0) & (rows < len(self.table)))) and bool(self.fit(rows, times).all())
 
     def fit(self, rows: np.ndarray, times: float = 1.0) -> np.ndarray:
-        """Mask of the tokens (n,) to which the row was added so many times; none where the table has no such row."""
+        """Mask (n,) of the tokens that had their row added `times` times; False where the table has no such row."""
         within = (rows >= 0) & (rows < len(self.table))
         gap = np.abs(self.added - times * self.table[np.where(within, rows, 0)])
         return np.asarray(within & (gap <= self.tolerance).all(1))

@@ -29,7 +29,7 @@ APART = Finding(
 
 
 class MaskBand(NamedTuple):
-    """The distances, query less key, that a mask lets through, and whether it lets all between through."""
+    """Least and greatest distance, query minus key, that a mask lets through, and whether all between pass too."""
 
     nearest: int
     farthest: int

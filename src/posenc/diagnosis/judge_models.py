@@ -66,7 +66,7 @@ def _judge_sides(first: ModelSource, second: ModelSource, *, resized: bool = Fal
 
 
 def _rows_not_shown(first: ModelSource, second: ModelSource) -> tuple[str, ...]:
-    """Fields that the weights of one side alone do not show."""
+    """Advice on comparing the order of rows, where weights were given but could not be compared."""
     weights = weights_of(first) or weights_of(second)
     return () if weights is None else (f"order of rows: give {GIVE['order of rows']}",)
 
@@ -78,7 +78,7 @@ def _with_weights(
     after: tuple[Finding, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> Diagnosis:
-    """The verdict of two configs with what their weights show; an unexplained difference of the configs stays one."""
+    """Add what weights show to the verdict on two configs, unless the configs differ for no known reason."""
     compared = f"{verdict.compared}, and {compared}"
     if not verdict.explained:
         return replace(verdict, compared=compared)
@@ -88,7 +88,7 @@ def _with_weights(
 
 
 def _against_receipt(side: ModelSource) -> tuple[Finding, ...]:
-    """A config that was copied next to converted rows, and says the layout that they had."""
+    """Finding on a config that states the pair layout from before its rows were converted; () for others."""
     stated = None if side.converted is None else layout_of_side(side)
     if stated is None or side.converted == stated:
         return ()
@@ -127,7 +127,7 @@ def judge_configs(first: ModelSource, second: ModelSource) -> Diagnosis:
 
 
 def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions) -> ModelPositions:
-    """A lone encoding as the other model, in which it stands for every encoding of its door."""
+    """The other model with its encodings of the same door replaced by this lone encoding; a model stays as it is."""
     if isinstance(model, ModelPositions):
         return model
     if not isinstance(other, ModelPositions):

@@ -1,4 +1,4 @@
-"""Tables that are added to embeddings, sinusoids along a line or a grid, and the encoding that is meant."""
+"""Judge sinusoidal tables that are added to embeddings, along a line or over a grid, by the encoding that is meant."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def judge_sinusoids(encoding: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Di
 def _parts(
     encoding: Sinusoidal | GridSinusoidal, observed: ObservedValues
 ) -> Iterator[tuple[Sinusoidal, ObservedValues]]:
-    """The table, or the part of each axis of a grid, whose rows are those of a line."""
+    """The table, or each axis of a grid as a table along a line, with the `Sinusoidal` that is meant for it."""
     if isinstance(encoding, Sinusoidal):
         yield encoding, observed
         return
@@ -82,7 +82,7 @@ def _parts(
 
 
 def _of_grid(encoding: GridSinusoidal, observed: ObservedValues, farthest: list[float]) -> tuple[Finding, ...]:
-    """Findings in a grid whose axes are right one by one: the order in which they run."""
+    """Findings on the order of a grid's rows, where each of its axes is right by itself."""
     order = encoding.order or tuple(range(len(encoding.dims)))
     sizes = [int(farthest[order.index(axis)]) + 1 for axis in range(len(encoding.dims))]
     for axes in permutations(range(len(sizes))):
@@ -107,5 +107,5 @@ def _worst(report: CodeReport) -> list[str]:
 
 
 def sinusoids_among(encodings: list[Encoding]) -> Sinusoidal | GridSinusoidal | None:
-    """The one encoding of sinusoids among these; None where there is none."""
+    """Return the first sinusoidal encoding among these; None where there is none."""
     return next((encoding for encoding in encodings if isinstance(encoding, TABLES)), None)

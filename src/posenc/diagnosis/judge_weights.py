@@ -18,7 +18,7 @@ from posenc.models.model_positions import ModelPositions
 
 
 def compare_weights(first: ModelSource, second: ModelSource, *, resized: bool) -> RowsCompared | None:
-    """The rows of a folder and those of another, or of a GGUF file; None where one has no weights."""
+    """Compare attention rows and learned tables of a folder and another, or a GGUF file; None without both weights."""
     one, other = weights_of(first), weights_of(second)
     if one is None or other is None or one.is_gguf or first.config is None:
         return None
@@ -43,13 +43,13 @@ def weights_of(side: ModelSource) -> Checkpoint | None:
 
 
 def _grids(side: ModelSource) -> list[tuple[int, ...]]:
-    """The sizes of learned tables of patches."""
+    """Grid sizes of a side's learned patch tables."""
     groups = side.positions.groups if isinstance(side.positions, ModelPositions) else ()
     return [one.sizes for group in groups for one in group.encodings if isinstance(one, GridLearned)]
 
 
 def _heads(config: Mapping[str, Any], positions: ModelPositions) -> HeadsStated:
-    """The heads of each layer, those of layers that do not rotate by the counts of the config."""
+    """Heads of each layer, and those of layers that do not rotate, by the counts in the config."""
     plain = plain_head_shape(config)
     try:
         shapes = head_shapes(config)

@@ -1,4 +1,4 @@
-"""Layers of models that add positions before layer 0 alone, with the scale of logits that their class gives them."""
+"""Layers, as a run shows them, of models that only add positions before layer 0, and their class's softmax scale."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DIVIDED_BY_LAYER = frozenset(GPT2_KIN) - {"gpt_bigcode"}
 
 
 def with_layers(model: ModelPositions, captured: Capture, config: Mapping[str, Any]) -> ModelPositions:
-    """The model with the layers that a run shows, in parts whose positions are added before layer 0.
+    """Add the layers that a run shows to those parts of a model that only add positions before layer 0.
 
     Args:
         model: What is meant.

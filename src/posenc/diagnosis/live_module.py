@@ -37,7 +37,7 @@ def module_of(value: Any) -> Any:
 
 
 def module_evidence(module: Any, length: int | None = None) -> list[tuple[str, RotationEvidence]]:
-    """For every set of frequencies that a module holds: the layer type it belongs to, or "", and what it shows.
+    """Collect (layer type or "", evidence) for every different set of frequencies that a module holds.
 
     Args:
         module: A torch module.
@@ -103,7 +103,7 @@ def _table(owner: Any, label: str, length: int | None) -> ObservedTable | None:
 
 
 def _each_once(shown: list[tuple[str, ObservedFrequencies | ObservedTable]]) -> list[tuple[str, RotationEvidence]]:
-    """Modules of many layers that hold the same, once."""
+    """Evidence without repeats: one entry for modules with the same label, frequencies and attention factor."""
     kept: dict[Any, tuple[str, RotationEvidence]] = {}
     for label, evidence in shown:
         buffered = evidence.buffered if isinstance(evidence, ObservedTable) else evidence

@@ -1,4 +1,4 @@
-"""Forms in which logits are dumped: as they are, less a number a row, as probabilities, with a mask in them."""
+"""Forms in which logits are dumped: raw, less a constant per row, as probabilities, or with a mask in them."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class _Shortened(str):
 
 
 class _Apart(float):
-    """A number that is printed with the digits that tell it from the others of its sentence."""
+    """Number that is printed with enough digits to tell it from the others of its sentence."""
 
     others: Sequence[float] = ()
 
@@ -121,7 +121,7 @@ class _Apart(float):
 
 
 def _as_printed(value: Any, numbers: Sequence[float]) -> Any:
-    """A word of a sentence: an encoding cut short, a number told apart from the other numbers."""
+    """Prepare a word for a sentence: an encoding is cut short, a number gets digits that tell it from the others."""
     if is_dataclass(value):
         return _Shortened(repr(value))
     if not isinstance(value, float):
@@ -132,7 +132,7 @@ def _as_printed(value: Any, numbers: Sequence[float]) -> Any:
 
 
 def setting(**values: Any) -> Change[Any]:
-    """The change that gives these fields other values, where all still have their defaults."""
+    """Build the change that gives these fields other values, where all still have their defaults."""
 
     def change(subject: Any, evidence: Any) -> Iterator[tuple[Any, Words]]:
         yield from_defaults(subject, **values), values
@@ -141,14 +141,14 @@ def setting(**values: Any) -> Change[Any]:
 
 
 def from_defaults(encoding: Record, /, **values: Any) -> Record | None:
-    """The encoding with these values, None where one of the fields no longer has its default."""
+    """Replace fields of an encoding; None where one of them no longer has its default."""
     defaults = {field.name: field.default for field in fields(encoding)}  # type: ignore[arg-type]
     untouched = all(getattr(encoding, name) == defaults[name] for name in values)
     return replace(encoding, **values) if untouched else None  # type: ignore[type-var]
 
 
 def unless_refused(make: Callable[[], Record]) -> Record | None:
-    """Result of a constructor, None where it refuses its arguments."""
+    """Call a constructor; None where it refuses its arguments."""
     try:
         return make()
     except (ValueError, TypeError):
@@ -156,12 +156,12 @@ def unless_refused(make: Callable[[], Record]) -> Record | None:
 
 
 def with_fields(encoding: Record, /, **values: Any) -> Record | None:
-    """The encoding with other values, None where its constructor refuses them."""
+    """Replace fields of an encoding; None where its constructor refuses them."""
     return unless_refused(lambda: replace(encoding, **values))  # type: ignore[type-var]
 
 
 def fewest_digits(number: float) -> float:
-    """The number with the fewest digits that is as good as one that was read off values.
+    """Round a number read off values to the fewest digits, up to six, that stay within 3e-5 of it, if any do.
 
     Example:
         >>> fewest_digits(499_999.2), fewest_digits(0.12345678)

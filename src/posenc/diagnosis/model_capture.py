@@ -145,7 +145,7 @@ class Capture:
 
 
 def part_in(parts: tuple[str, ...], recorded: str) -> str | None:
-    """The part of a model's positions that a recorded part is; None where the model has no such part.
+    """Map a recorded part to a part of the model's positions; None for vision or audio that it does not have.
 
     Example:
         >>> part_in(("text",), "decoder"), part_in(("text",), "vision")

@@ -22,7 +22,7 @@ NOUNS = {"expected": "the first side, what is meant", "actual": "the second side
 
 
 def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPositions:
-    """The model with this layout of pairs in its text; as it is for None."""
+    """Set the pair layout of rotations in a model's text and first part; None leaves the model as it is."""
 
     def paired(encoding: Encoding, group: LayerGroup) -> Encoding:
         if not isinstance(encoding, RotaryEncoding) or group.part not in ("text", *model.parts[:1]):
@@ -34,7 +34,7 @@ def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPosition
 
 
 def served_longer(model: ModelPositions, length: int) -> ModelPositions:
-    """The model at a longer sequence than it was trained with, where dynamic NTK has scaled its base."""
+    """Set the served length of dynamic NTK scalings in a model, which raises their base beyond the trained length."""
 
     def longer(encoding: Encoding, group: LayerGroup) -> Encoding:
         head = rope_in_head(encoding)
@@ -76,7 +76,7 @@ class ModelSource(NamedTuple):
 
 
 def read_source(name: str, given: Any, waive: Iterable[str] = (), *, length: int | None = None) -> ModelSource:
-    """An encoding, a config, the path of one, or what `from_config` returns. Errors begin with the name of the side.
+    """Read an encoding, a config, its path, or what `from_config` returns; errors begin with the side's name.
 
     `length` is the one to serve, for configs whose frequencies depend on it.
     """

@@ -94,7 +94,7 @@ def host_numbers(name: str, value: Any) -> NamedArray:
 
 
 def _check_positions(name: str, positions: np.ndarray) -> None:
-    """Refuse what is no position; NaN and infinities are mistakes, and named as such."""
+    """Refuse positions beyond ±2^53; NaN and infinities pass, to be named as mistakes later."""
     finite = positions[np.isfinite(positions)]
     outside = finite[(finite > LARGEST_POSITION) | (finite < -LARGEST_POSITION)]
     if outside.size:
@@ -172,7 +172,7 @@ def _from_npz(path: Path) -> dict[str, NamedArray]:
 
 
 def _npz_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
-    """An array no larger than the file says that it is."""
+    """Read an array after checking that its header states a plain array no larger than the entry."""
     with archive.open(entry) as file:
         version = np.lib.format.read_magic(file)
         if version != (1, 0):

@@ -1,4 +1,4 @@
-"""Heads whose numbers stand in the place of others, found by the nearest."""
+"""Order of heads read off by matching each head's numbers to the nearest expected ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def nearest_heads(expected: np.ndarray, shown: np.ndarray) -> tuple[int, ...]:
-    """For every row of numbers that are shown the expected row that is nearest; () where that is no permutation.
+    """Match each shown row to its nearest expected row: their indices, or () where they are no permutation.
 
     Args:
         expected: (heads, numbers).

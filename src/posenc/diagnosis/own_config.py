@@ -45,7 +45,7 @@ def built_otherwise(
 
 
 def with_built(verdict: Diagnosis, built: tuple[Finding, ...]) -> Diagnosis:
-    """The verdict on a run with the fields in which its model was built otherwise."""
+    """Add the fields in which the model was built otherwise to the verdict on its run, as findings or as a note."""
     if not built:
         return verdict
     if verdict.agree:

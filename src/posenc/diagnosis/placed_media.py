@@ -41,7 +41,7 @@ VISION_KEYS = {
 
 
 class UnplacedError(ValueError):
-    """Images of a family whose positions are not known."""
+    """Images or videos whose positions do not follow from the config and the inputs."""
 
 
 def placed_tokens(config: Mapping[str, Any], given: Mapping[str, np.ndarray], axes: int) -> np.ndarray | None:
@@ -107,7 +107,7 @@ def _of_media(config: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> np.
 
 
 class BlockRule(NamedTuple):
-    """Tokens of a model type that see each other, later ones too.
+    """Rule for the tokens of a model type that see each other in both directions, as those of one image.
 
     Attributes:
         key: The input that holds the kind of each token.
@@ -132,7 +132,7 @@ BLOCKS = {
 
 
 def tokens_together(config: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """Numbers (batch, n) of the blocks whose tokens see each other, later ones too; -1 for no block. None for none."""
+    """Number the blocks (batch, n) of tokens that see each other in both directions, -1 outside; None without any."""
     rule = BLOCKS.get(str(config.get("model_type", "")))
     if rule is None or rule.key not in given:
         return None

@@ -70,7 +70,7 @@ def findings_on_rows(rows: list[Rows], layout: PairLayout | None, *, is_gguf: bo
 
 
 def _of_layers(rows: Iterable[Rows]) -> Iterator[Finding]:
-    """Tensors that hold those of the same name in another layer."""
+    """Finding on tensors that hold the rows of the same module in another layer."""
     modules: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.holds is not None and row.holds.module == row.place.module:
@@ -89,7 +89,7 @@ def _layer(place: Place) -> str:
 
 
 def _of_modules(rows: Iterable[Rows]) -> Iterator[Finding]:
-    """Tensors that hold those of another name."""
+    """Findings on tensors that hold the rows of another module."""
     names: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.holds is not None and row.holds.module != row.place.module:
@@ -135,7 +135,7 @@ def _name(order: str) -> str:
 
 
 def _alone(which: list[Rows], rows: list[Rows]) -> str:
-    """Clause for rows of queries that moved without those of keys, or the other way round."""
+    """Clause that keys are right where queries are wrong alone, or the reverse; "" where both are wrong."""
     roles, owners = {row.place.role for row in which}, {row.place.owner for row in which}
     if len(roles) != 1 or not roles <= {"query", "key"}:
         return ""
@@ -186,7 +186,7 @@ def _weight_of(
 
 
 def _follows(row: Rows, weight: Rows) -> bool:
-    """Whether a tensor must have moved as its weight did: a norm that heads share only with channels of a head."""
+    """Whether a tensor must move as its weight did: a norm shared by heads does so only if channels in heads moved."""
     if row.place.kind != "norm" or row.heads is None or len(row.heads) > 1:
         return weight.order != AS_THEY_WERE or (row.order != AS_THEY_WERE and weight.is_wrong)
     return weight.order.startswith("from ") and " in " not in weight.order

@@ -37,18 +37,18 @@ class Heads(NamedTuple):
         return np.array([not label.startswith("v ") for label in self.labels])
 
     def order(self, move: np.ndarray) -> np.ndarray:
-        """The order of all rows that moves the channels of each head that rotates."""
+        """Return the order of all rows in which the channels of every rotating head are reordered by `move`."""
         orders = np.where(self.rotates[:, None], move, np.arange(self.dim))
         return (orders + self.dim * np.arange(len(self.labels))[:, None]).reshape(-1)
 
 
 def heads_of(count: int, dim: int) -> Heads:
-    """So many heads of one kind."""
+    """Describe `count` heads of one kind, of `dim` rows each."""
     return Heads(tuple(f"head {index}" for index in range(count)), dim)
 
 
 def fused_heads(shape: HeadShape, *, grouped: bool) -> Heads:
-    """The heads of queries, keys and values in one tensor."""
+    """Describe the heads of a fused projection: group by group, or all queries, then all keys, then all values."""
     each = shape.heads // shape.kv_heads
     groups = [
         label
@@ -108,13 +108,13 @@ def order_in_words(order: np.ndarray, heads: Heads, moves: Mapping[str, np.ndarr
 
 
 def _rows_in_words(order: np.ndarray) -> str:
-    """Rows that follow no rule known here."""
+    """Describe an order that takes rows of one head from several."""
     moved = np.flatnonzero(order != np.arange(len(order)))
     return f"{len(moved)} of {len(order)} rows moved: row {moved[0]} is row {order[moved[0]]} of the first"
 
 
 def _heads_in_words(taken: np.ndarray, heads: Heads) -> str:
-    """The heads that stand elsewhere."""
+    """Describe the heads that moved; "" where none did."""
     labels, moved = heads.labels, np.flatnonzero(taken != np.arange(len(taken)))
     if not len(moved):
         return ""
@@ -149,7 +149,7 @@ def _unknown(order: np.ndarray) -> str:
 
 
 def _listed(names: Sequence[str], labels: Sequence[str]) -> str:
-    """Some heads, all of one kind as one."""
+    """List heads in words, all heads of one kind as "every q", for example."""
     kinds = [kind for kind in "qkv" if (own := [one for one in labels if one[0] == kind]) and set(own) <= set(names)]
     words = [f"every {kind}" for kind in kinds] + [name for name in names if name[0] not in kinds]
     return ", ".join(words[:LISTED]) + (f" and {len(words) - LISTED} more" if len(words) > LISTED else "")

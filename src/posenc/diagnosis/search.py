@@ -28,7 +28,7 @@ class Evidence(Protocol[Shown]):
 
 @dataclass(frozen=True)
 class Attempt(Generic[Subject]):
-    """A start, and the subject that some mistakes, each with its words, make of it.
+    """Right subject, the mistakes made in it, each with its words, and the wrong subject that results.
 
     Args:
         start: The right subject.
@@ -42,7 +42,7 @@ class Attempt(Generic[Subject]):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The mistakes, each with its words in its sentences."""
+        """Findings of the mistakes, with the words filled into their sentences."""
         return tuple(mistake.finding(words) for mistake, words in self.steps)
 
 
@@ -100,7 +100,7 @@ def one_mistake_more(
     evidence: Evidence[Subject],
     tried: set[Subject],
 ) -> Iterator[Attempt[Subject]]:
-    """Every attempt with each mistake made in it besides; skips subjects in `tried`, and adds each new one to it."""
+    """Yield every attempt with each further mistake; skip subjects in `tried`, and add each new one to it."""
     for attempt in attempts:
         for mistake in bank:
             if all(mistake.goes_with(earlier) for earlier, _ in attempt.steps):

@@ -11,7 +11,7 @@ LISTED = 3
 
 
 def set_in_words(name: str, wrong: Sequence[int] | np.ndarray, every: Sequence[int] | np.ndarray) -> str:
-    """Describe some of all numbers; "" where they follow no rule.
+    """Describe the heads, positions or rows in question, as "heads 8 to 11"; "" where they follow no rule.
 
     Args:
         name: What is numbered, in the singular.

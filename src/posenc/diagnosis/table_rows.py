@@ -20,7 +20,7 @@ FIX = "Take the table of the first checkpoint row by row; to change its length: 
 def compare_table_rows(
     first: Checkpoint, second: Checkpoint, *, same_weights: bool, resized: bool
 ) -> tuple[tuple[Finding, ...], int, tuple[str, ...]]:
-    """Compare learned tables of positions and distances; returns findings, how many tables, and what shows nothing.
+    """Compare learned tables of positions and distances; return findings, the number of tables, and notes on the rest.
 
     Args:
         first: The checkpoint that is meant.
@@ -68,7 +68,7 @@ def _compare(name: str, one: StoredTensor, other: StoredTensor) -> tuple[Finding
 
 
 def _findings(name: str, order: np.ndarray, rows: int) -> Iterator[Finding]:
-    """Description of the fault of rows of which some are known."""
+    """Name the mistake in a table by the row of the first that each row holds, negative where none."""
     known = np.flatnonzero(order >= 0)
     steps, counts = np.unique(order[known] - known, return_counts=True)
     step, count = int(steps[counts.argmax()]), int(counts.max())

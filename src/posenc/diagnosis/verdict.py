@@ -54,7 +54,7 @@ class Diagnosis(text_lines.Lines):
 
     @property
     def exit_code(self) -> int:
-        """0 where they agree in everything, 1 where they differ, 3 where they agree in what was compared."""
+        """Exit code: 0 if they agree in everything, 1 if they differ, 3 if they agree in what was compared."""
         return EXIT_CODES[self.verdict]
 
     @property
@@ -77,7 +77,7 @@ class Diagnosis(text_lines.Lines):
         return [*lines, *compared, *self._fields(), *not_compared_lines(self.not_compared), *notes]
 
     def _fields(self) -> list[str]:
-        """What was looked at and what was not, where anything was not; without advice where a difference was found."""
+        """Lines on the fields looked at and not, where any were not; advice on showing them only where sides agree."""
         if not self.not_shown:
             return []
         looked_at = [f"looked at: {', '.join(self.looked_at)}"] if self.looked_at else []
@@ -86,7 +86,7 @@ class Diagnosis(text_lines.Lines):
         return [*looked_at, "not compared: " + ", ".join(fields.partition(":")[0] for fields in self.not_shown)]
 
     def looked_at_in(self, positions: Encoding | ModelPositions) -> Diagnosis:
-        """Return the diagnosis with the fields of these positions that the evidence did not show.
+        """Return the diagnosis with `not_shown`: fields of these positions that the evidence did not show.
 
         Args:
             positions: What was expected.

@@ -1,4 +1,4 @@
-"""Layers of learned encodings: their initial values, and a network of two layers over all pairs of places."""
+"""Helpers for encodings with learned layers: initial values, a two-layer network over all pairs, loops in blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HIDDEN = 1 << 17
 def uniform_layers(
     rng: np.random.Generator, shapes: Mapping[str, tuple[int, ...]], inputs: Mapping[str, int], otherwise: int = 1
 ) -> dict[str, np.ndarray]:
-    """Draw each parameter uniformly within ±1/√(inputs of its layer), PyTorch's rule; `otherwise` by default.
+    """Draw each parameter uniformly within ±1/√inputs[name], ±1/√otherwise where `inputs` lacks it (PyTorch's rule).
 
     Example:
         >>> rng, shapes = np.random.default_rng(0), {"weight": (2, 9), "bias": (2,)}
@@ -32,7 +32,7 @@ def uniform_layers(
 def over_pairs(
     x: Sequence[Array], inner: tuple[Array, Array], outer: tuple[Array, Array], leak: float, lib: Library, dtype: Any
 ) -> Array:
-    """Network outer(rectified(inner(x))) for each of many pairs, a block of them at a time.
+    """Apply a network of two layers, with (leaky) ReLU between, to every (query, key) pair, a block of pairs at a time.
 
     Args:
         x: Numbers of the pairs, (*batch, channels, n, m), in several arrays whose channels follow each other.

@@ -1,4 +1,4 @@
-"""Windows of a grid: sizes of its axes, and whole distances along each."""
+"""Helpers for encodings on a grid: window sizes, integer distances along each axis, and rows of a table."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ LONGEST = 1 << 12
 
 
 def sizes_of_window(least: int) -> TupleOf:
-    """The rule for the sizes of two to four axes, each from `least`."""
+    """Make the field validator for a tuple of two to four window sizes, each at least `least`."""
     return TupleOf(Whole(least, LONGEST), "a tuple of two to four sizes", "Give (7, 7), say.", 2, 4)
 
 
 def coordinate_pairs(query: Positions, key: Positions, axes: int) -> Iterator[tuple[Positions, Positions]]:
-    """Coordinates of the queries and of the keys, axis by axis."""
+    """Split query and key positions into coordinates, and pair them axis by axis."""
     queries = split_coordinates(query, axes, "query_positions")
     return zip(queries, split_coordinates(key, axes, "key_positions"), strict=True)
 
 
 def distances(query: Positions, key: Positions, axes: int) -> tuple[list[Array], Array | None]:
-    """Distances query - key along every axis, for whole coordinates on their last axis; and a guard or None."""
+    """Compute integer distances query - key, one array an axis, and their guard (0.0, or NaN where invalid) or None."""
     pairs = coordinate_pairs(query, key, axes)
     differences, guards = zip(*(whole_difference(m, n) for m, n in pairs), strict=True)
     needed = [guard for guard in guards if guard is not None]
@@ -33,7 +33,7 @@ def distances(query: Positions, key: Positions, axes: int) -> tuple[list[Array],
 
 
 def window_rows(steps: list[Array], window: tuple[int, ...], lib: Library) -> Array:
-    """The row of a table of (2·size - 1) × … distances, the last axis counted fastest; beyond the window its edge."""
+    """Compute rows of a flattened table of (2·size - 1) × … distances, last axis fastest, clipped to the window."""
     row = 0
     for step, size in zip(steps, window, strict=True):
         row = row * (2 * size - 1) + lib.xp.clip(step, 1 - size, size - 1) + size - 1

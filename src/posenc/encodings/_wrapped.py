@@ -1,4 +1,4 @@
-"""Encodings made of another one: what they hand on, and its parameters under names of their own."""
+"""Base classes of encodings that wrap another one, and helpers that name its parameters "inner.name"."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEPT: frozenset[Claim] = frozenset({"relative", "streaming", "bounded", "unlimit
 
 @dataclass(frozen=True)
 class OfOne(Encoding):
-    """An encoding that holds `encoding`, learns what that one learns and claims what that one claims."""
+    """Base of encodings that wrap `encoding` and have its axes, claims, parameter shapes and initial values."""
 
     encoding: Any
 
@@ -53,7 +53,7 @@ class OfOne(Encoding):
 
 @dataclass(frozen=True)
 class AddsOne(OfOne, AdditiveEncoding):
-    """An encoding that adds, made of one that adds."""
+    """Base of additive encodings that wrap another additive encoding and keep its width."""
 
     encoding: AdditiveEncoding
 
@@ -64,7 +64,7 @@ class AddsOne(OfOne, AdditiveEncoding):
 
 @dataclass(frozen=True)
 class RotatesOne(OfOne, RotaryEncoding):
-    """An encoding that rotates, made of one that rotates."""
+    """Base of rotary encodings that wrap another rotary encoding and keep its roles and head_dim."""
 
     encoding: RotaryEncoding
 
@@ -79,7 +79,7 @@ class RotatesOne(OfOne, RotaryEncoding):
 
 @dataclass(frozen=True)
 class BiasOfSomeHeads(OfOne, AttentionBias):
-    """Bias of consecutive heads of an encoding: its own head 0 is head `first` of that one."""
+    """Bias of consecutive heads of a wrapped bias: head 0 here is head `first` of `encoding`."""
 
     encoding: AttentionBias
     first: int
@@ -98,7 +98,7 @@ class BiasOfSomeHeads(OfOne, AttentionBias):
 
 @dataclass(frozen=True)
 class ScoresByBias(AttentionScore):
-    """A learned score made of an encoding that biases, for as many heads."""
+    """Base of learned scores that wrap an attention bias and have as many heads."""
 
     encoding: Annotated[AttentionBias, Instance("an encoding that biases")]
 
@@ -112,17 +112,17 @@ class ScoresByBias(AttentionScore):
 
 
 def inner_shapes(encoding: Encoding) -> dict[str, tuple[int, ...]]:
-    """The shapes of the encoding, named "inner.name"."""
+    """Return the parameter shapes of a wrapped encoding, each named "inner.name"."""
     return {f"inner.{name}": shape for name, shape in encoding.shapes.items()}
 
 
 def inner_init(encoding: Encoding, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """The first parameters of the encoding, named "inner.name"."""
+    """Draw the initial parameters of a wrapped encoding, each named "inner.name"."""
     return {f"inner.{name}": value for name, value in encoding.init(rng).items()}
 
 
 def inner_params(learned: Params, prefix: str = "inner") -> Params | None:
-    """The parameters of the encoding under its own names; None where it learns nothing."""
+    """Return the parameters of a wrapped encoding under its own names; None where it learns nothing."""
     start = f"{prefix}."
     return {name.removeprefix(start): value for name, value in learned.items() if name.startswith(start)} or None
 
@@ -138,7 +138,7 @@ def bias_matrix(
 
 
 def _rises(positions: Positions) -> bool:
-    """Whether it can be seen that positions rise by one from place to place."""
+    """Whether positions (n,) are readable integers that rise by one from place to place."""
     array, lib = positions.array, positions.lib
     if not positions.integers or positions.bounds is None or array.ndim != 1:
         return False
@@ -150,7 +150,7 @@ def _rises(positions: Positions) -> bool:
 def _of_distances(
     encoding: AttentionBias, query_positions: Positions, key_positions: Positions, params: Params | None, dtype: Any
 ) -> Array:
-    """The matrix of a relative bias from one number a distance: (heads, n, m)."""
+    """Matrix (heads, n, m) of a relative bias between consecutive positions, from one value for each distance."""
     lib, xp, (queries,), (keys,) = (
         query_positions.lib,
         query_positions.lib.xp,

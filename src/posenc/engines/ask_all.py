@@ -1,4 +1,4 @@
-"""The public call: a file and names of engines in, the table out; a kept table is read with nothing else loaded."""
+"""Public entry point: a file and engine names in, a table out; a table in the cache is read without other imports."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def chosen_engines(names: Sequence[str] | None, at: Mapping[str, str]) -> tuple[
 
 
 def _content(config: Mapping[str, Any] | str | Path) -> object:
-    """Content of the file, which decides the answer, and its name, which the answer shows."""
+    """Cache key of the config: its content, and for a path also the file or folder name that the table shows."""
     if isinstance(config, Mapping):
         return dict(config)
     named = validation.path("config", config)

@@ -75,7 +75,7 @@ def ask_engine(
 
 
 def request_to(engine: Engine, environment: Environment, probe: Path, answer: Path, folder: Path) -> dict[str, Any]:
-    """Request to an engine's process: to write its answer to a probe, and what it needs besides into a folder."""
+    """Build the request.json of an engine's process: its runner and packages, the probe, and the paths to write."""
     layout, _ = read_layout(probe)
     config = load_config(probe)
     return {
@@ -122,7 +122,7 @@ def reading_of(engine: Engine, probe: Path, answer: Path) -> EngineReading:
 
 
 def _quiet(folder: Path) -> dict[str, str]:
-    """Variables of an engine's process: one thread, no network, and caches that vanish with it."""
+    """Environment variables of an engine's process: one thread, no network, no GPU, a Hub cache inside `folder`."""
     return {
         "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
         "HF_HOME": str(folder / "hub"), "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore", "PYTHONNOUSERSITE": "1",
@@ -154,14 +154,14 @@ def _read_whole(probe: Path, layout: ProbeLayout, answer: dict[str, Any]) -> Eng
 
 
 def _in_head(layout: ProbeLayout, layer: LayerReading) -> LayerReading:
-    """The reading with channels counted from the first of the head, where only a slice of it was asked for."""
+    """Shift a reading's first channel to count from the start of the head, as the probe may cover only a slice."""
     if isinstance(layer, LayerRotation) and layer.rotates:
         return replace(layer, start=layer.start + layout.first)
     return layer
 
 
 def _read_functions(probe: Path, layout: ProbeLayout, answer: dict[str, Any]) -> EngineReading:
-    """Scores of unit queries and a key of ones that the engine's functions rotated, read as those of a probe."""
+    """Read the rotation of each layer from scores (channels, distances) of unit queries with a key of ones."""
     expected = from_config(load_config(probe))
     distances = np.array(asked_distances(layout.length))
     shown, layers = [], []

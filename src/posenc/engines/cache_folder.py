@@ -41,7 +41,7 @@ def short_digest(*parts: object) -> str:
 
 
 def source_digest(folders: Iterable[str]) -> str:
-    """Return a hash of the Python and JSON files in some rooms of posenc, so that other code gets other answers."""
+    """Return a hash of the Python and JSON files in some folders of posenc, so that new code gets new cache keys."""
     root, found = Path(__file__).parent.parent, hashlib.sha256()
     for folder in folders:
         for path in sorted((root / folder).rglob("*")):

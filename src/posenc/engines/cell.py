@@ -1,4 +1,4 @@
-"""A cell of the table of engines; nothing else is loaded where a kept table is read."""
+"""A cell of the table of engines, in a module of its own so that reading a table from the cache imports little."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Source = Literal["live", "transcribed", "not known"]
 
 @dataclass(frozen=True)
 class Cell:
-    """Field of an engine's positions.
+    """A field of how an engine treats positions, such as its pairs or its frequencies.
 
     Attributes:
         source: "live" where the engine's own process ran and computed it here; "transcribed" where it was read in its

@@ -33,7 +33,7 @@ Watcher = Callable[[str, str, int, int], None]
 
 
 class KeptAnswer(NamedTuple):
-    """Probe of a question, and where an engine's answer to it is kept, or its refusal in a run over many files."""
+    """A probe, and the cache paths of one engine's answer to it and of its refusal in a run over many files."""
 
     probe: Path
     path: Path
@@ -97,7 +97,7 @@ def _row(
     spell: bool,
     refusals: bool,
 ) -> EngineRow:
-    """The row of an engine, from its kept answer or a new one; a failure is a row too."""
+    """The table row of an engine, from its answer in the cache or a new one; a failure becomes a row too."""
     try:
         answer = kept_answers(question, engine, probe)
         if refusals and answer.refusal.is_file():
@@ -119,7 +119,7 @@ def _row(
 
 
 def kept_answers(question: EngineQuestion, engine: Engine, probe: Path | EngineFailure) -> KeptAnswer:
-    """Where an engine's answer is kept: another place for a probe of other content, a version or a script.
+    """Return the cache paths of an engine's answer; their names hash the probe, the environment and the runner.
 
     A refusal hangs on more: on the packages of this Python that the engine runs on, and on the scripts of all runners.
 
@@ -143,7 +143,7 @@ def _answered(
     stop: threading.Event,
     watch: Watcher,
 ) -> EngineRow:
-    """The row of an engine that answers."""
+    """The table row of an engine's reading, with effects on logits and public reports where it differs."""
     reading = _reading(engine, environment, answer, stop, watch)
     cells: dict[str, Cell] = {str(name): cell for name, cell in live_cells(reading, question.positions).items()}
     row = EngineRow(
@@ -160,7 +160,7 @@ def _answered(
 def _what_to_write(
     question: EngineQuestion, engine: Engine, environment: Environment, stop: threading.Event, watch: Watcher
 ) -> str:
-    """The first spelling with which the engine does what the file says, as a run of it shows; "" where none helps."""
+    """Run the engine on other spellings of the config, and name the first that makes it agree; "" if none does."""
     for spelling in other_spellings(question.config):
         asked = question._replace(config=spelling.config)
         with contextlib.suppress(EngineFailure):
@@ -173,7 +173,7 @@ def _what_to_write(
 def _reading(
     engine: Engine, environment: Environment, answer: KeptAnswer, stop: threading.Event, watch: Watcher
 ) -> EngineReading:
-    """Read an engine's kept answer, or else ask anew; an answer that cannot be read is not kept."""
+    """Read an engine's answer in the cache, or else run it; a new answer that cannot be read is deleted."""
     if answer.path.is_file():
         with contextlib.suppress(EngineFailure):
             return reading_of(engine, answer.probe, answer.path)
@@ -187,7 +187,7 @@ def _reading(
 
 
 def _require_taken(engine: Engine, question: EngineQuestion) -> None:
-    """Refuse what an engine is known not to take."""
+    """Raise EngineFailure where the engine is known not to support the file's model type or kind of encoding."""
     name = question.positions.model_type
     if (engine.model_types and name not in engine.model_types) or name in engine.lacks:
         raise EngineFailure("choosing its code", f"its source has no model of type {name}", expected=True)
@@ -196,7 +196,7 @@ def _require_taken(engine: Engine, question: EngineQuestion) -> None:
 
 
 def _effects(question: EngineQuestion, reading: EngineReading) -> dict[int, float]:
-    """The largest change of any layer, at the lengths that matter: near, trained, and the longest that is claimed."""
+    """Largest change of logits in any layer by length in tokens: 512, the trained length and the longest stated."""
     changes: dict[int, float] = {}
     for layer in reading.layers:
         if isinstance(layer, LayerRotation):

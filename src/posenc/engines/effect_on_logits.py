@@ -1,4 +1,4 @@
-"""How far logits of attention move where an engine rotates otherwise than is meant."""
+"""Change of attention logits where an engine's rotation differs from the one that the file states."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ LEAST_AMPLITUDE = 1e-4
 
 
 def table_fields(positions: ModelPositions) -> tuple[Field, ...]:
-    """The fields of a model's positions."""
+    """List the table's columns for a model: those of rotations if any layer rotates, else biases, else rows."""
     doors = {encoding.door for group in positions.groups for encoding in group.encodings}
     if "rotates" in doors:
         return ("pairs", "channels", "frequencies", "amplitude", "window")
@@ -50,7 +50,7 @@ def cells_of_roles(positions: ModelPositions) -> dict[str, Cell]:
 
 
 def live_cells(reading: EngineReading, expected: ModelPositions) -> dict[Field, Cell]:
-    """The cells of an engine that answered."""
+    """Make an engine's cells from its reading, each compared with what the file states."""
     fields = table_fields(expected)
     agree, findings = reading.diagnosis.agree, reading.diagnosis.findings
     if fields[0] != "pairs":
@@ -93,7 +93,7 @@ def _cell(field: Field, layers: Layers, differing: tuple[int, ...]) -> Cell:
 
 
 def _with_findings(cells: dict[Field, Cell], findings: Iterable[Finding]) -> dict[Field, Cell]:
-    """The cells, with the names of mistakes in place of numbers where they are known."""
+    """Replace the text of cells by the sentence of a known mistake, where one explains the difference."""
     differing = [field for field, cell in cells.items() if cell.differs] or ["frequencies"]
     by_field: dict[Field, list[Finding]] = {}
     for finding in findings:

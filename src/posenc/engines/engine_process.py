@@ -71,7 +71,7 @@ def run_program(
 
 
 class _Said:
-    """Output of a program so far."""
+    """Latest step and error that a program has reported on its stdout."""
 
     def __init__(self, step: str) -> None:
         self.step, self.error = step, ""
@@ -121,14 +121,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _why(code: int, errors: IO[bytes]) -> str:
-    """Reason of a program that ended with a code: its signal, or the last line that it printed."""
+    """Reason for a nonzero exit code: the signal, or the code with the last error line of stderr."""
     if code < 0:
         return f"it crashed ({signal.Signals(-code).name})"
     return f"it ended with code {code}: {last_line(errors) or 'it printed nothing'}"
 
 
 def last_line(errors: IO[bytes]) -> str:
-    """The last line of a file that reads like an error, or else the last."""
+    """Return the last line that looks like an error in the last 4,000 bytes of a file, else the last line."""
     size = errors.seek(0, os.SEEK_END)
     errors.seek(max(size - TAIL, 0))
     lines = [line.strip() for line in errors.read().decode(errors="replace").splitlines() if line.strip()]

@@ -23,7 +23,7 @@ LENGTH = 64
 
 
 class EngineQuestion(NamedTuple):
-    """A file, and what every engine is asked about it: its text model; groups of other parts are not asked."""
+    """A model's file and what engines are asked about it: its text model alone; `unasked` holds other layer groups."""
 
     name: str
     config: dict[str, Any]
@@ -34,7 +34,7 @@ class EngineQuestion(NamedTuple):
 
 
 def read_question(config: Mapping[str, Any] | str | Path, cache: Path, code: str) -> EngineQuestion:
-    """Read the file.
+    """Read a config and its positions into a question to engines.
 
     Raises:
         ValueError: It is no config, or posenc does not read its positions.
@@ -84,7 +84,7 @@ def _write_probe(question: EngineQuestion, folder: Path, gguf: bool) -> None:
 
 
 def lengths_of(config: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return lengths at which a difference matters: 512, that of the training where it is stated, and the longest.
+    """Return lengths in tokens to compare logits at: 512, and the trained and the longest length that are stated.
 
     Example:
         >>> lengths_of({"max_position_embeddings": 8192})

@@ -53,14 +53,14 @@ class Environment:
 
 
 def environment_folder(engine: Engine, cache: Path) -> Path:
-    """Folder of an engine's environment: another for other versions, pins or Pythons."""
+    """Return the folder of an engine's environment, named after its version, its pins and the Python version."""
     pins = [package.requirement for package in (*engine.packages, *engine.build)]
     python = f"py{sys.version_info.major}{sys.version_info.minor}"
     return cache / "environments" / f"{engine.name}-{engine.version}-{python}-{short_digest(pins)[:8]}"
 
 
 def standing_environment(engine: Engine, cache: Path) -> Environment | None:
-    """Environment of an engine if it stands already."""
+    """Return an engine's environment if it is complete, or the running one if it has this version; else None."""
     if engine.reuse and version_of(engine.packages[0].name) == engine.version:
         return Environment(None, {f"{engine.packages[0].name}, RECORD": _record_digest(engine.packages[0].name)})
     folder = environment_folder(engine, cache)
@@ -69,7 +69,7 @@ def standing_environment(engine: Engine, cache: Path) -> Environment | None:
 
 
 def environment_of(engine: Engine, cache: Path, stop: threading.Event, progress: Progress) -> Environment:
-    """Return the environment of an engine; make it first where it does not stand.
+    """Return the environment of an engine, after installing it if need be.
 
     Raises:
         EngineFailure: It cannot be made; the failure names the package and why.
@@ -119,7 +119,7 @@ def _told(progress: Progress, name: str, done: int, size: int, here: int) -> Non
 
 
 def _named(part: Path, folder: Path) -> None:
-    """Give a whole environment its name; where another process was faster, keep that one's."""
+    """Rename a finished environment to its final folder, unless another process has made that already."""
     try:
         part.rename(folder)
     except OSError:
@@ -175,13 +175,13 @@ def _pip_command(package: Package, room: Path) -> tuple[str, ...]:
 
 
 def _require_hash(package: Package, file: Path, step: str) -> None:
-    """Check the file of npm, which compares with what the registry says, against its pin; pip has done so itself."""
+    """Check a file that npm downloaded against its pinned SHA-256; of pip's files, pip has checked the hash."""
     if package.registry == "npm" and package.hashes and _sha256(file) not in package.hashes.values():
         raise EngineFailure(step, f"{file.name} has another SHA-256 than pinned")
 
 
 def _building(package: Package, wheels: Path) -> dict[str, str]:
-    """Variables for building from source, where what it needs was downloaded before."""
+    """Environment variables for building a package from source: build tools on PYTHONPATH, no device, its version."""
     if not package.from_source:
         return {}
     name = package.name.upper()
@@ -193,7 +193,7 @@ def _building(package: Package, wheels: Path) -> dict[str, str]:
 
 
 def _bytes_below(folder: Path) -> int:
-    """Bytes of the files below a folder, while pip makes, moves and removes some: `os.walk` passes over these."""
+    """Total bytes of the files below a folder; files that vanish meanwhile are skipped."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -203,7 +203,7 @@ def _bytes_below(folder: Path) -> int:
 
 
 def _unpack(engine: Engine, wheels: Path, part: Path, stop: threading.Event) -> dict[str, str]:
-    """Install the downloaded files into a folder; the hash of each."""
+    """Install the downloaded files into `part`, and return the SHA-256 of each by file name."""
     files = [_file_of(package, wheels) for package in engine.packages]
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()

@@ -18,7 +18,7 @@ PLATFORMS = frozenset({"linux", "darwin", "win32"})
 
 
 def npm_command(package: Package, room: Path) -> tuple[str, ...]:
-    """Command that downloads the file of a package into a folder, whose cache and logs are below it too.
+    """Build the npm command that downloads a package's file to `room`/files, with its cache below `room` too.
 
     Raises:
         EngineFailure: npm is not installed.
@@ -34,7 +34,7 @@ def npm_command(package: Package, room: Path) -> tuple[str, ...]:
 
 
 def npm_file(package: Package, folder: Path) -> Path:
-    """Return the downloaded file of a package, which npm names without the sign of its scope.
+    """Return the downloaded .tgz of a package; npm drops the @ of a scope and writes its slash as a dash.
 
     Raises:
         EngineFailure: It is not there.

@@ -11,7 +11,7 @@ REPORTS = Path(__file__).parent / "reports.json"
 
 
 def reports_of(engine: str, model_type: str, mistakes: Sequence[str]) -> tuple[str, ...]:
-    """Return threads on these mistakes: those of the engine first, then those of others.
+    """Return public threads that report these mistakes: this engine's, then others' on the same model type.
 
     Args:
         engine: Name of the engine.

@@ -26,7 +26,7 @@ class EngineRow:
         notes: What the reading says besides.
         effects: How far logits move, by length in tokens; empty where nothing differs.
         reports: Public threads that reported such a difference.
-        write: What to write in the file so that this engine agrees; "" where nothing differs.
+        write: What to write in the file so that this engine agrees; "" where nothing differs or helps.
     """
 
     engine: str
@@ -42,7 +42,7 @@ class EngineRow:
 
     @property
     def differs(self) -> bool:
-        """Whether any field is another than the file states."""
+        """Whether any field differs from what the file states."""
         return any(cell.differs for cell in self.cells.values())
 
 
@@ -66,7 +66,7 @@ class EngineTable(text_lines.Lines):
 
     @property
     def differing(self) -> tuple[EngineRow, ...]:
-        """The rows with a field that is another than the file states."""
+        """Rows of engines that differ from the file in some field."""
         return tuple(row for row in self.rows if row.differs)
 
     @property
@@ -92,7 +92,7 @@ class EngineTable(text_lines.Lines):
         return "every engine that answered does as the file says" if answered else "no engine answered"
 
     def lines(self) -> list[str]:
-        """Return the lines that are printed: the verdict, and a line for each engine."""
+        """Return the lines that are printed: the verdict, what the file states, a line for each engine, and remarks."""
         rows = [f"{row.engine} {row.version} ({row.kind}): {_in_a_line(row)}" for row in self.rows]
         return [self.verdict, *self.meant, *rows, *self.remarks()]
 
@@ -106,7 +106,7 @@ class EngineTable(text_lines.Lines):
         return [*differing, *(f"{row.engine}: {row.failure}" for row in self.rows if row.failure)]
 
     def unknown(self) -> list[str]:
-        """Return why cells are not known, each reason once, with the engines and fields that it is of.
+        """Return the reasons why cells are not known, without repeats, each with its engines and fields.
 
         Returns:
             Lines of text; engines that failed are not among them, since `remarks` names these.
@@ -120,7 +120,7 @@ class EngineTable(text_lines.Lines):
         return [f"not known, {', '.join(fields)}, {', '.join(of)}: {why}" for why, (of, fields) in found.items()]
 
     def plain(self) -> dict[str, Any]:
-        """Return the table as JSON has it.
+        """Return the table as plain values for JSON.
 
         Returns:
             Plain values, with a schema and its version.
@@ -129,7 +129,7 @@ class EngineTable(text_lines.Lines):
 
 
 def table_of(held: Mapping[str, Any]) -> EngineTable:
-    """Return the table of a JSON file.
+    """Rebuild a table from the values that `EngineTable.plain` gave, as read back from JSON.
 
     Raises:
         KeyError: A field is missing.

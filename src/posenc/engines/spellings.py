@@ -12,7 +12,7 @@ from posenc.models.pair_rotation import pair_rotation
 
 
 class Spelling(NamedTuple):
-    """A config that says the same, and what was written into it, in words."""
+    """A config with the same positions but other keys, and a description of the change."""
 
     words: str
     config: dict[str, Any]
@@ -53,7 +53,7 @@ def _same(one: ModelPositions, other: ModelPositions) -> bool:
 
 
 def _old_keys(config: Mapping[str, Any]) -> Iterator[Spelling]:
-    """`rope_theta` and `rope_scaling`, where rope_parameters holds them for all layers alike."""
+    """Yield the config with old keys `rope_theta` and `rope_scaling` added beside a flat `rope_parameters`."""
     held = config.get("rope_parameters")
     if not isinstance(held, Mapping) or "rope_theta" not in held or "rope_theta" in config:
         return
@@ -76,7 +76,7 @@ def _both_types(config: Mapping[str, Any]) -> Iterator[Spelling]:
 
 
 def _computed(config: Mapping[str, Any], meant: ModelPositions) -> Iterator[Spelling]:
-    """The width of a head, and YaRN's amplitude, as numbers."""
+    """Yield configs that state computed values: `head_dim`, and YaRN's `attention_factor`."""
     encoding = meant.groups[0].rotary_encoding if meant.groups else None
     pairs = None if encoding is None else pair_rotation(encoding)
     if pairs is None:

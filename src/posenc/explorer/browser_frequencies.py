@@ -26,7 +26,7 @@ def browser_frequencies(frequencies: Frequencies) -> list[list[int]]:
 
 
 def browser_sinusoids(fixed: FixedSinusoids | None, channels: int) -> dict[str, Any] | None:
-    """Sinusoids for `sinusoidTable` of the browser, in so many channels; None where an encoding has none."""
+    """Pack fixed sinusoids for the browser's `sinusoidTable`, with `channels` columns; None if there are none."""
     if fixed is None:
         return None
     return {

@@ -1,4 +1,4 @@
-"""Stored answers of engines to released configs, as `posenc engines` measured them, and the one like a given config."""
+"""Stored answers of engines to released configs, as `posenc engines` measured them, and the match for a config."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZES = ("hidden_size", "num_attention_heads", "head_dim", "num_hidden_layers", 
 
 @lru_cache(maxsize=1)
 def stored_answers() -> Mapping[str, Any]:
-    """Content of the stored file."""
+    """Load standing.json, the stored answers of all engines to all released configs."""
     held: Mapping[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
     return held
 
@@ -58,13 +58,13 @@ def answers_of(name: str) -> dict[str, Any]:
 
 
 def _keys(positions: ModelPositions, *, sizes: bool = False) -> dict[str, Any]:
-    """The keys of the file that its positions follow from, and their values; or those of layers and widths."""
+    """Keys in the file that determine the positions, with their values; with `sizes`, those of layers and widths."""
     values = (value for group in positions.groups for value in group.values)
     return {value.key: value.value for value in values if value.source == "file" and (value.name in SIZES) == sizes}
 
 
 def _words(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys, with the values that are no numbers: those choose how the others are read."""
+    """Keys with their texts and booleans, which choose how other keys are read; all other values become None."""
     return {key: value if isinstance(value, str | bool) else None for key, value in keys.items()}
 
 

@@ -31,7 +31,7 @@ BODY = """<a class="skip" href="#view">Skip to the view</a>
 
 @dataclass(frozen=True)
 class Opening:
-    """The first sight of the page: an encoding, a config, or results of the lab.
+    """Initial state of the page: an encoding, a config, or results of `posenc compare`.
 
     Attributes:
         encoding: Encoding as text.
@@ -52,7 +52,7 @@ class Opening:
 
 
 def live_page(opening: Opening, token: str) -> tuple[str, str]:
-    """Page for the local server, which it asks with this token; and its content security policy."""
+    """Build the local server's page, whose requests carry `token`; return it with its content security policy."""
     answers = [_answer("table", {"encoding": opening.encoding}), *_results(opening)]
     data = {**_data(opening), "token": token, "answers": answers}
     page = one_file(title=TITLE, entry=ENTRY, styles=STYLES, body=BODY, data=data, connect=True)
@@ -70,7 +70,7 @@ def page_without_token(line: str) -> tuple[str, str]:
 
 
 def static_page(opening: Opening) -> str:
-    """Page as one file: views of one encoding, or of one config, whose answers are in it.
+    """Build the page as one self-contained file that holds the answers of its views, for use without a server.
 
     Example:
         >>> page = static_page(Opening("RoPE(dim=4)"))
@@ -100,7 +100,7 @@ def _data(opening: Opening) -> dict[str, Any]:
 
 
 def _results(opening: Opening) -> list[dict[str, Any]]:
-    """Results as the answer to their view, which no server gives."""
+    """Results as the stored answer to the results view, which the server cannot be asked for; [] without results."""
     return [] if opening.results is None else [{"view": "results", "asked": {}, "facts": opening.results}]
 
 
@@ -113,7 +113,7 @@ def _answer(view: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _questions(opening: Opening) -> list[tuple[str, dict[str, Any]]]:
-    """Questions that the page asks when its views are opened as they are, and the worked steps of the first cells."""
+    """Questions (view, fields) that a static page answers: each view with default fields, and the first cells."""
     encoding = {"encoding": opening.encoding}
     views = [(name, encoding) for name in ("table", "spectrum", "distance", "heads", "scalings")]
     return [

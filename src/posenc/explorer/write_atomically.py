@@ -1,4 +1,4 @@
-"""Files of pages: a reader never sees half of one."""
+"""Atomic writing of pages: a reader sees the old file or the new one, never a partial one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
 
 
 def page_path(name: str, path: str | os.PathLike[str]) -> Path:
-    """Path of the argument, if a file can be written there."""
+    """Check that `path` can be written as a file, and return it; errors name the argument `name`."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or "\0" in str(path):
         raise TypeError(f"{name} must name a file; got {validation.shown(path)}. Give 'report.html', say.")
     target = Path(path)

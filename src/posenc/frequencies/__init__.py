@@ -1,4 +1,4 @@
-"""Frequencies of the pairs of channels, as records; angles are computed from them in `phase`."""
+"""Frequencies of the pairs of channels, as frozen dataclasses; angles are computed from them in `phase`."""
 
 import lazy_loader
 

@@ -19,7 +19,7 @@ LARGEST_RESOLUTION = 1 << 16
 
 
 def most_bands(spacing: str) -> int:
-    """The most bands that positions in float32 can tell apart."""
+    """Return the largest number of bands: for octaves, as many as positions in float32 can tell apart."""
     return MOST_OCTAVES if spacing == "octaves" else validation.LARGEST_WIDTH // 2
 
 

@@ -78,7 +78,7 @@ _HALF_TURN = EXACT.divide(TWO_PI, Decimal(2))
 
 
 def _series(angle: Decimal, term: Decimal, power: int) -> Decimal:
-    """Taylor series that begins with a term of that power, until terms are beyond 110 digits."""
+    """Taylor series of cosine or sine from its first term, of degree `power`, until terms are below 1e-110."""
     square, total = EXACT.multiply(angle, angle), term
     while abs(term) > Decimal("1e-110"):
         term = EXACT.minus(EXACT.divide(EXACT.multiply(term, square), Decimal((power + 1) * (power + 2))))

@@ -1,4 +1,4 @@
-"""Frequencies in closed form: the geometric ones of 2017 in their published exponents, and plain divisors."""
+"""Frequencies in closed form: geometric sequences with the published exponents, and plain divisors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ DIVISORS = TupleOf(Real(1e-9, 1e12), "a tuple of numbers, at least one", "Give (
 
 @dataclass(frozen=True)
 class Divisors(Frequencies):
-    """ω_i = 1 / divisors[i]: the notes' first attempt at more than one pair.
+    """ω_i = 1 / divisors[i], freely chosen, for the teaching encoding `DivisorPairs`.
 
     Args:
         divisors: A divisor for each pair, above 0.

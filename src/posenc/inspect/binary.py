@@ -189,7 +189,7 @@ FINE = 8
 
 @dataclass(frozen=True, eq=False)
 class NumberWaves(text_lines.Lines):
-    """Digits of a number and pairs of its encoding, with the waves that they lie on, all over one axis of positions.
+    """Bits of a number with their square waves, and pairs of its encoding with their sines, over the same positions.
 
     The axis begins at 0, or 512 positions before a larger number, and ends at the number, or at 16 for a smaller one.
 
@@ -229,7 +229,7 @@ class NumberWaves(text_lines.Lines):
 
 
 def number_waves(number: int, encoding: Encoding | None = None) -> NumberWaves:
-    """Digits of a number under square waves and its encoding under sinusoids.
+    """Compute a number's bits with their square waves, and its encoding's pairs with their sines.
 
     Args:
         number: A whole number from 0 to 2^53.

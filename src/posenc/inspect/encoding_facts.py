@@ -16,7 +16,7 @@ def width_of(encoding: Encoding) -> int:
 
 
 def drawn_params(encoding: Encoding, params: Params | None = None, seed: int = 0) -> Params | None:
-    """Parameters as they are given, else drawn from the seed; None where the encoding learns nothing."""
+    """Return the given parameters after a check, else initial ones drawn from the seed; None if nothing is learned."""
     rng = np.random.default_rng(validation.integer("seed", seed, 0, (1 << 63) - 1))
     if params is not None:
         encoding.checked(params)

@@ -43,7 +43,7 @@ class PositionTable(text_lines.Lines):
 
 
 def position_table(encoding: AdditiveEncoding, positions: Any, *, params: Params | None = None) -> PositionTable:
-    """Rows of an encoding that adds.
+    """Compute the rows of an additive encoding at given positions, as a table.
 
     Args:
         encoding: An encoding that adds, with one axis.

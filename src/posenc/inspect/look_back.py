@@ -42,7 +42,7 @@ class LookBack(text_lines.Lines):
 
     @property
     def margin(self) -> float:
-        """Least amount by which the right key wins among the queries from k on; negative where it loses."""
+        """Smallest lead in score of the key k back over all others, over queries from k on; negative where it loses."""
         rows = self.scores[self._first :].copy()
         index = np.arange(len(rows))
         right = rows[index, self._wanted]
@@ -56,7 +56,7 @@ class LookBack(text_lines.Lines):
 
     @property
     def _wanted(self) -> np.ndarray:
-        """Key that each of these queries should find."""
+        """Index of the key `offset` back, for each query from `_first` on."""
         return np.arange(self._first, len(self.target)) - self.offset
 
     def lines(self) -> list[str]:

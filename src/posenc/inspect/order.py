@@ -45,7 +45,7 @@ class WordChange:
 
     @property
     def shown(self) -> str:
-        """The amount, with rounding written as what it is: nothing."""
+        """The difference as text with 3 significant digits; "0.0" if it is mere rounding."""
         return "0.0" if self.same else f"{self.amount:.3g}"
 
 
@@ -106,7 +106,7 @@ class OrderBlindness(text_lines.Lines):
 
     @property
     def reasons(self) -> list[str]:
-        """Reasons why words keep their outputs, where they were computed for this encoding and these sentences."""
+        """Sentences that explain why words keep their outputs under this encoding; [] without a known reason."""
         encoding = self.encoding
         if encoding is None:
             return []
@@ -125,7 +125,7 @@ class OrderBlindness(text_lines.Lines):
         return []
 
     def _depends_on_distance(self, encoding: Encoding) -> bool:
-        """Whether what it does to a pair of words depends on how far apart they are alone, on whichever side."""
+        """Whether the encoding is a symmetric relative bias without a causal mask, so that only |distance| matters."""
         return not self.causal and isinstance(encoding, AttentionBias) and {"relative", "symmetric"} <= encoding.claims
 
     def _keeps_distances(self, word: WordChange) -> bool:
@@ -236,7 +236,7 @@ class WordLayer:
         return output.reshape(*output.shape[:2], -1)
 
     def idle(self, rows: list[list[str]], outputs: np.ndarray) -> list[bool]:
-        """Whether each row has the outputs that it has without the encoding."""
+        """For each row, whether `outputs` are exactly those without the encoding; all False if there is none."""
         if self.encoding is None:
             return [False] * len(rows)
         return [bool(same) for same in (outputs == self.outputs(rows, without=True)).all((1, 2))]
@@ -244,7 +244,7 @@ class WordLayer:
     def blindness(
         self, one: tuple[str, np.ndarray], two: tuple[str, np.ndarray], changes_nothing: bool
     ) -> OrderBlindness:
-        """Comparison of two sentences, each with its outputs, word by word."""
+        """Compare two (sentence, outputs) pairs word by word."""
         (sentence, here), (other, there) = one, two
         first, second = words_of(sentence), words_of(other)
         changes, rounding = word_changes((first, here), (second, there), self.width)
@@ -257,7 +257,7 @@ class WordLayer:
 def word_changes(
     one: tuple[list[str], np.ndarray], two: tuple[list[str], np.ndarray], width: int
 ) -> tuple[tuple[WordChange, ...], float]:
-    """Compare every word's output in both orders; also the largest difference that is rounding of float64.
+    """Compare each word's outputs in both orders; also return the largest difference explained by float64 rounding.
 
     `one` and `two` are the words with their outputs; `width` channels are summed.
     """
@@ -276,7 +276,7 @@ def word_changes(
 def word_layer(
     encoding: Encoding | None, *, causal: bool, seed: int, params: Params | None = None, dim: int | None = None
 ) -> WordLayer:
-    """The layer of `order_blindness`.
+    """Build the self-attention layer that `order_blindness` compares outputs of.
 
     A narrow vector is appended, and what the encoding learns is drawn from the seed if it is left out.
     """
@@ -305,7 +305,7 @@ def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
 
 
 def _heads(encoding: Encoding | None, params: Params | None, positions: np.ndarray) -> tuple[int, int]:
-    """Heads and channels of a head that the encoding asks for."""
+    """(heads, channels of a head) that the encoding needs; defaults where it does not state them."""
     if isinstance(encoding, RotaryEncoding):
         counts = (encoding.rotation(positions[:1], params, role=role).heads for role in encoding.roles)
         return next((heads for heads in counts if heads), HEADS), encoding.head_dim
@@ -317,7 +317,7 @@ def _heads(encoding: Encoding | None, params: Params | None, positions: np.ndarr
 
 
 def width_of_words(encoding: Encoding | None, dim: int | None = None) -> int:
-    """Channels of the words' vectors: the encoding's where it adds."""
+    """Return the width of the word embeddings: that of an encoding that adds, else `dim` or the default."""
     added = isinstance(encoding, AdditiveEncoding) and not isinstance(encoding, Concatenated)
     if dim is None:
         reads = isinstance(encoding, AttentionScore) and encoding.reads
@@ -346,7 +346,7 @@ def usual_encodings(longest: int) -> tuple[Encoding, ...]:
 
 
 def matched(first: list[str], second: list[str]) -> list[tuple[str, int, int]]:
-    """Every word of the first with its position in both: the nth of its kind with the nth."""
+    """List (word, position in first, position in second), the nth occurrence of a word matched with the nth."""
     indices: dict[str, list[int]] = {}
     for index, word in enumerate(second):
         indices.setdefault(word, []).append(index)

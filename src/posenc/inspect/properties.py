@@ -35,7 +35,7 @@ class Closest(NamedTuple):
 
 
 def closest(rows: np.ndarray) -> Closest:
-    """Nearest pair of rows (n, d), of which there are two or more; exact although found by products.
+    """Find the nearest two of n ≥ 2 rows, (n, d), by Euclidean distance, free of cancellation errors.
 
     Products find candidates, a block of rows against all others at a time; the candidates' distances are then taken as
     differences, which lose nothing to cancellation.
@@ -58,7 +58,7 @@ def closest(rows: np.ndarray) -> Closest:
 
 
 def _nearest(rows: np.ndarray, candidates: np.ndarray, best: float, pairs: np.ndarray) -> tuple[float, np.ndarray]:
-    """Least exact distance so far, with all pairs that have it."""
+    """Update the smallest distance and the pairs that attain it with exact distances of candidate pairs."""
     size = max(1, (1 << 22) // rows.shape[1])
     for start in range(0, len(candidates), size):
         some = candidates[start : start + size]
@@ -76,7 +76,7 @@ DTYPES = ("float64", "float32", "bfloat16")
 
 @dataclass(frozen=True)
 class Properties(text_lines.Lines):
-    """Figures of the table of `count` positions from 0 in one dtype.
+    """Uniqueness, closest pair, range and step size of an encoding's rows for positions 0 … count-1 in one dtype.
 
     Attributes:
         encoding: The encoding.
@@ -131,7 +131,7 @@ def properties(
     params: Params | None = None,
     seed: int = 0,
 ) -> Properties:
-    """Figures of the rows for positions 0 … count-1: uniqueness, closest pair, range.
+    """Measure uniqueness, closest pair, range and largest step of the rows for positions 0 … count-1.
 
     Args:
         encoding: An encoding that adds, with one axis.
@@ -165,7 +165,7 @@ def properties(
 def rows_in_dtype(
     encoding: AdditiveEncoding, count: int, dtype: str, *, params: Params | None = None, seed: int = 0
 ) -> np.ndarray:
-    """Table of positions 0 … count-1 as its dtype holds it, as float64 numbers; (count, width)."""
+    """Compute the rows of positions 0 … count-1 in a dtype, and return them as float64, (count, width)."""
     validation.choice("dtype", dtype, DTYPES)
     validation.size("count", count * encoding.width)
     computed = np.dtype("float64" if dtype == "float64" else "float32")

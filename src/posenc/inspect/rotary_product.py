@@ -19,7 +19,7 @@ MOST = 8
 
 @dataclass(frozen=True, eq=False)
 class ProductDerivation(text_lines.Lines):
-    """(R_m q)·(R_n k) from both positions to their difference.
+    """Derivation of (R_m q)·(R_n k) from both positions to their difference, step by step with numbers.
 
     Attributes:
         encoding: The encoding.
@@ -173,7 +173,7 @@ def product_derivation(
 
 
 def _rotation(encoding: RotaryEncoding, position: int | float) -> Rotation:
-    """Rotation at a position, where it is one of pairs that keeps their length and is that of queries and keys."""
+    """Query rotation at a position; ValueError unless it rotates pairs, by factor 1 and alike in every head."""
     query, key = (encoding.rotation(np.array([position]), dtype=np.float64, role=role) for role in ("query", "key"))
     for rotation in (query, key):
         if not isinstance(rotation, Rotation) or rotation.heads is not None or rotation.factor != 1.0:
@@ -210,7 +210,7 @@ def _position(name: str, value: int | float) -> int | float:
 
 
 def _place(position: int | float) -> str:
-    """A position with all its digits, where it is whole."""
+    """Format a position: an integer with all its digits, a fraction rounded for display."""
     return str(position) if isinstance(position, int) else text_lines.number(position)
 
 

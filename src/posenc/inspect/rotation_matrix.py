@@ -36,7 +36,7 @@ def pair_channels(rotation: Rotation) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class RotationError(text_lines.Lines):
-    """Largest violation found of each property of a rotation; all are rounding where it holds.
+    """Largest violation found of each property of a rotation; at rounding level where the property holds.
 
     Attributes:
         encoding: The encoding that was measured.

@@ -120,7 +120,7 @@ def shift_error(encoding: AdditiveEncoding, positions: Array, offsets: Array) ->
 
 
 def _offsets(name: str, value: Array) -> np.ndarray:
-    """A number or a row of numbers that may be positions."""
+    """Check offsets: one number or a 1-D array, within the range of positions; return them as a NumPy array."""
     numbers = arrays.numbers_on_host(name, value)
     if numbers.ndim > 1:
         raise ValueError(f"{name} must be a number or a row of them; got shape {numbers.shape}. Give [0, 1, 2], say.")
@@ -129,7 +129,7 @@ def _offsets(name: str, value: Array) -> np.ndarray:
 
 
 def paired(encoding: AdditiveEncoding) -> SinusoidChannels:
-    """The sinusoids of an encoding whose sines all have a cosine, or the error that a shift is not linear."""
+    """Return an encoding's sinusoids; ValueError if a sine lacks its cosine, as no linear map then shifts positions."""
     sinusoids = required_channels(encoding)
     if not sinusoids.paired:
         raise ValueError(

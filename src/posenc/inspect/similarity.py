@@ -1,4 +1,4 @@
-"""Likeness of positions: products of rows, and the score of two tokens against their distance."""
+"""Similarity of positions: dot products of their rows, and the score of two tokens against their distance."""
 
 from __future__ import annotations
 

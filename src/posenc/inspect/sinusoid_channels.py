@@ -68,7 +68,7 @@ def sinusoid_channels(encoding: Encoding) -> SinusoidChannels | None:
 
 
 def required_channels(encoding: AdditiveEncoding) -> SinusoidChannels:
-    """Sinusoids of an encoding, or the error that it has none."""
+    """Return the sinusoids that an encoding is made of; TypeError if it is made of something else."""
     channels = sinusoid_channels(encoding)
     if channels is None:
         raise TypeError(
@@ -117,7 +117,7 @@ def _(encoding: TimestepEmbedding) -> SinusoidChannels:
 
 
 def _halves(encoding: RandomFourierFeatures | TimestepEmbedding, pairs: int, sine_first: bool) -> SinusoidChannels:
-    """All sines or cosines, then all of the other."""
+    """Concatenated channels: first all sines (or, unless `sine_first`, all cosines), then all of the other kind."""
     first, second = np.arange(pairs), np.arange(pairs) + pairs
     sine, cosine = (first, second) if sine_first else (second, first)
     return SinusoidChannels(encoding.frequencies, sine, cosine, encoding.width)

@@ -57,7 +57,7 @@ class Spectrum(text_lines.Lines):
 
 
 def frequencies_of(encoding: Encoding) -> Frequencies:
-    """Frequencies of an encoding, whatever its door, or the error that it has none."""
+    """Return the frequencies of an encoding of any door; TypeError if it has none."""
     validation.instance("encoding", encoding, Encoding, "an encoding")
     inner: Any = encoding
     while not isinstance(getattr(inner, "frequencies", None), Frequencies):
@@ -141,7 +141,7 @@ def derivative(encoding: AdditiveEncoding, position: Array, *, dtype: Any = None
 
 
 def _sources(sine: np.ndarray, cosine: np.ndarray, width: int) -> np.ndarray:
-    """Column of (derivatives of sines, of cosines, zero) that every channel takes."""
+    """Index, for each channel, of its column in [derivatives of all sines, of all cosines, a zero]; shape (width,)."""
     pairs = len(sine)
     source = np.full(width, 2 * pairs)
     source[sine[sine >= 0]] = np.flatnonzero(sine >= 0)

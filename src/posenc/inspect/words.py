@@ -22,7 +22,7 @@ def words_of(sentence: str) -> list[str]:
 
 
 def spelling(*sentences: str) -> dict[str, str]:
-    """Each word of some sentences, as `words_of` reads it, and how it is shown: a name keeps its capital.
+    """Map each word, lower-case as from `words_of`, to the spelling to show: a name keeps its capital.
 
     A word is shown without a capital if it stands somewhere without one, or only ever begins one of several sentences.
 
@@ -39,7 +39,7 @@ def spelling(*sentences: str) -> dict[str, str]:
 
 
 def _shown(word: str, places: list[tuple[str, bool]]) -> str:
-    """A word as it is typed inside a sentence; without capitals where it only begins one of several."""
+    """Spelling of a word inside a sentence; lower case if it only ever begins sentences, more than once."""
     inside = [typed for typed, begins in places if not begins]
     if not inside:
         return places[0][0] if len(places) == 1 else word
@@ -47,7 +47,7 @@ def _shown(word: str, places: list[tuple[str, bool]]) -> str:
 
 
 def checked_words(name: str, sentence: Any) -> list[str]:
-    """The words of an argument, if it is a sentence."""
+    """Return the words of an argument; TypeError if it is no text, ValueError for no words or more than 4,096."""
     words = words_of(validation.instance(name, sentence, str, "a sentence"))
     validation.integer(f"{name}'s number of words", len(words), 1, 1 << 12)
     return words

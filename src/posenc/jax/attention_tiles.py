@@ -1,4 +1,4 @@
-"""Attention in JAX a few queries at a time, with the logits written out."""
+"""Attention in JAX by tiles of a few queries, whose logits are materialised."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def queries_per_tile(arguments: JaxArguments) -> int:
 
 
 def in_tiles(arguments: JaxArguments, queries: int) -> Array:
-    """Attend with so many queries at a time, whose logits are written out."""
+    """Attend with `queries` queries at a time, materialising the logits of these alone."""
     wide = arrays.library(arguments.q).wide_dtype(arguments.q.dtype)
     q, k, v = rotated_vectors(arguments, *(x.astype(wide) for x in (arguments.q, arguments.k, arguments.v)))
     prepared = _prepared(arguments)
@@ -51,7 +51,7 @@ Picked = Callable[[Array, int], Array]
 
 
 def over_queries(attended: Callable[[Picked], Array], q: Array, queries: int) -> Array:
-    """Join what at most so many queries at a time give; in one compiled loop where q is traced."""
+    """Attend with at most `queries` queries at a time and join the outputs; in one compiled loop where q is traced."""
     count = q.shape[2]
     if queries == count:
         return attended(lambda x, axis: x)
@@ -73,9 +73,9 @@ def _slice(x: Array, axis: int, *, start: int, size: int) -> Array:
 
 
 def _stride(x: Array, axis: int, *, tile: Array, tiles: int, size: int) -> Array:
-    """Every `tiles`-th entry of an axis from a tile's own on, so that devices which share the axis share each tile.
+    """Entries tile, tile + tiles, tile + 2·tiles, … of an axis, so that devices which share it share each tile.
 
-    Tiles have one size: behind the last entry it stands again.
+    Tiles have one size: past the end of the axis, the last entry is repeated.
     """
     axis, count = axis % x.ndim, x.shape[axis]
     if size * tiles != count:
@@ -98,7 +98,7 @@ class _Tile:
 
 
 def _tile_of(arguments: JaxArguments, q: Array, some: Picked) -> _Tile:
-    """Queries of a tile, from the rotated and the given ones."""
+    """Cut a tile out of the rotated queries q and out of all arguments that have an entry for each query."""
     several = number_of_axes([bound.encoding for bound in arguments.encodings]) > 1
     reads = {bound.encoding.reads for bound in arguments.of(AttentionScore)}
     mask = arguments.mask
@@ -114,7 +114,7 @@ def _tile_of(arguments: JaxArguments, q: Array, some: Picked) -> _Tile:
 
 
 def _prepared(arguments: JaxArguments) -> dict[int, PreparedKeys]:
-    """Prepare once for all tiles what scores read of the keys alone, by the index of the encoding."""
+    """Prepare, once for all tiles, all that each `Gathers` score needs of keys alone; by the index of the encoding."""
     documents = None if arguments.documents is None else arguments.documents[1]
     return {
         index: bound.encoding.prepare(
@@ -162,7 +162,7 @@ def _attended_tile(
 
 
 def _grouped_product(of_queries: Array, of_keys: Array) -> Array:
-    """Product of matrices of each query head with that of its key head, which a group of query heads shares."""
+    """Multiply the matrix of each query head by that of the key head which its group of query heads shares."""
     (batch, heads, *rest), groups = of_queries.shape, of_keys.shape[1]
     grouped = of_queries.reshape((batch, groups, heads // groups, *rest))
     product = jnp.einsum("bhgnd,bhdm->bhgnm", grouped, of_keys, precision="highest")

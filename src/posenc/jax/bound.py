@@ -24,7 +24,7 @@ from posenc.jax.host_values import parameters
 
 
 class DoorMethods(abc.ABC):
-    """Methods of the four doors; the encoding says which exist, and one of another door raises TypeError."""
+    """Methods of all four doors; a method of a door that is not the encoding's raises TypeError."""
 
     encoding: Encoding
 

@@ -74,7 +74,7 @@ def parameters(encoding: Encoding, seed: int | Array = 0) -> dict[str, Array]:
 
 
 def _words(seed: Array) -> Array:
-    """Return a whole number, or the words of a key."""
+    """Check an array given as seed; return an integer scalar as it is, and the uint32 words of a key."""
     if jax.dtypes.issubdtype(seed.dtype, jax.dtypes.prng_key):
         if not seed.shape:
             return jax.random.key_data(seed)

@@ -84,8 +84,8 @@ def attention(
         hidden: Input of the layer, for encodings that read it.
         scale: Factor of the logits; None for 1/√d.
         keys_rotated: k and v come from `rotate_keys`, as a cache should hold them; queries alone are rotated here.
-        impl: "dot_product" is `jax.nn.dot_product_attention` after rotation; "tiles" writes the logits out. Both take a
-            few queries at a time, in memory linear in n, and compute again for a gradient. "dense" is tiles with all
+        impl: "dot_product" is `jax.nn.dot_product_attention` after rotation; "tiles" materialises logits. Both take a
+            few queries at a time, in memory linear in n, and recompute for the gradient. "dense" is tiles with all
             queries at once. "auto" is dot_product where nothing adds to the logits, no query may be left without a key
             and vectors are no float64, whose softmax it would round to float32; else tiles.
 
@@ -176,7 +176,7 @@ def _dot_product_unsupported(arguments: JaxArguments) -> str | None:
 
 
 def _at_most(queries: Any, keys: Any) -> bool:
-    """Whether queries are known to be at most as many as keys; symbols of `jax.export` may not say."""
+    """Whether there are surely no more queries than keys; False where symbols of `jax.export` leave it open."""
     try:
         return bool(queries <= keys)
     except jax.core.InconclusiveDimensionOperation:

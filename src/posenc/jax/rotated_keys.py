@@ -75,7 +75,7 @@ def rotated_back(arguments: JaxArguments, output: Array, query_positions: Array)
 
 
 def _rotated_keys(encodings: Sequence[Bound], k: Array, v: Array, positions: Array) -> tuple[Array, Array]:
-    """Rotate keys and values, as many as there are query heads where each of these has a rotation of its own."""
+    """Rotate keys and values; repeat them first for all query heads where each head has a rotation of its own."""
     for bound in _rotations(encodings):
         if own := getattr(bound.encoding, "heads", None):
             k, v = repeated(k, own), repeated(v, own)

@@ -18,7 +18,7 @@ WholeRow = Callable[[Array, Array, Array, Sequence[Bound]], Array]
 
 
 def check_heads_divide(bound: Sequence[Bound], sharding: Sharding, heads: int) -> None:
-    """Refuse what some heads cannot compute alone."""
+    """Check that ranks divide the heads, and refuse encodings that need all heads on one device."""
     sharding.heads(0, heads)
     scores = [one.encoding for one in bound if isinstance(one.encoding, AttentionScore)]
     own = [one.encoding for one in bound if _rotates_by_head(one)]
@@ -66,7 +66,7 @@ def attend_by_heads(
 
 
 def _attending(attend: WholeRow, bound: Sequence[Bound], own: slice) -> Callable[[Array, Array, Array], Array]:
-    """Attention with the biases of some heads."""
+    """Make attention of the whole row for the heads `own`, with each bias cut down to these heads."""
     some = [
         Bound(BiasOfSomeHeads(own.stop - own.start, one.encoding, own.start), one.params)
         if isinstance(one.encoding, AttentionBias)
@@ -79,7 +79,7 @@ def _attending(attend: WholeRow, bound: Sequence[Bound], own: slice) -> Callable
 def _rotated(
     early: Sequence[Bound], vectors: tuple[Array, Array, Array], positions: Array
 ) -> tuple[Array, Array, Array]:
-    """Rotate where each head has a rotation of its own, while this device has all heads."""
+    """Apply the per-head rotations `early`, while this device still has all heads (of its own tokens)."""
     q, k, v = vectors
     if early:
         k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])

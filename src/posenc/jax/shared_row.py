@@ -155,7 +155,7 @@ def _exchanged(
 def _checked_positions(
     vectors: tuple[Array, Array, Array], inside: Sequence[Encoding], positions: Any
 ) -> tuple[int, Array | None]:
-    """Number of coordinates, and the positions of the queries."""
+    """Check that encodings and positions fit; return the number of coordinates and the positions, or None."""
     q, _, v = vectors
     axes = number_of_axes(inside)
     for encoding in inside:
@@ -198,7 +198,7 @@ def _visible_tokens(own: Array, tokens: int, before: int | None) -> Array:
 
 
 def _hidden(encodings: Sequence[Encoding], own: Array | None, whole: Array | None) -> Array | None:
-    """Inputs of the layer, as the encodings read them."""
+    """Inputs of the layer where the encodings read them: at own tokens, at the whole row, or at both in turn."""
     reads = next((each.reads for each in encodings if isinstance(each, AttentionScore) and each.reads), None)
     if own is None or whole is None or reads == "query":
         return own

@@ -1,4 +1,4 @@
-"""The compiled kernel: one pass over queries and keys together, in place or into new memory.
+"""The compiled CPU kernel: rotates queries and keys in one pass, in place or into new memory.
 
 It applies a `Rotation`, whichever encoding made it. Products and sums are rounded one by one, so it gives the bits of
 the reference, `Rotation.__call__`. The library is that of the distribution posenc-kernels (`native/` in the
@@ -24,6 +24,7 @@ NEWEST = ("rotate_one", "rotate_untraced", "cos_sin", "rotate_by_angles", "rotat
 PACKED_LAYOUTS = {"bhtd": 0, "bthd": 2}
 PAGED = 4
 #: From bit 3 on 12 bits each: dim, start, pairs, blocks, and the heads of the tables, 0 where all heads share one.
+#: Pairs begin at bit 27: the width, twice as many, is shifted by 26.
 LIMIT = 1 << 12
 
 #: Registers the shapes and dtypes of results for tracers. PyTorch's `register_fake` would read the source of each such
@@ -117,18 +118,18 @@ def rotate_into_cache(
 
 
 def instruction_sets() -> tuple[str, ...]:
-    """Those of this processor, of "avx512bf16", "avx512", "avx2" and "baseline"; the first is used."""
+    """Instruction sets of this processor among "avx512bf16", "avx512", "avx2" and "baseline"; the first is used."""
     return tuple(torch.ops.posenc.instruction_sets())
 
 
 def channels(rotation: Rotation | FixedFrequencies) -> tuple[int, int, bool]:
-    """First channel, number of blocks, and whether pairs are neighbours: as operators take them."""
+    """Return (first rotated channel, number of blocks, whether pairs are adjacent), as operators take them."""
     pairing = rotation.pairing
     return pairing.start, pairing.blocks, pairing.layout == "adjacent"
 
 
 def packed_form(pairing: Pairing, heads: int | None = None) -> int:
-    """A pairing in one number, to which the bits of a layout are added, as calls of one token take it.
+    """Pack a pairing into one integer, to which the bits of a layout are added, for the single-call path.
 
     Passing its parts one by one takes longer than rotating a token. -1, which no operator takes, where one needs more.
     """
@@ -140,12 +141,12 @@ def packed_form(pairing: Pairing, heads: int | None = None) -> int:
 
 
 def operator(name: str) -> Any:
-    """One of its operators as C++ calls it, without what Python adds to a call; None where there is no kernel."""
+    """Return an operator as C++ calls it, without PyTorch's overhead in Python; None where there is no kernel."""
     return getattr(torch.ops.posenc, name).default._op if MISSING is None else None
 
 
 def with_contiguous_channels(gradient: Any) -> Any:
-    """The gradient in memory that the kernel can read: that of a sum has strides of 0."""
+    """Return a gradient the kernel can read: a copy where its strides do not fit, such as 0 for that of a sum."""
     return gradient if gradient.stride(-1) == 1 and 0 not in gradient.stride() else gradient.contiguous()
 
 
@@ -154,12 +155,12 @@ def _fake(x: Any, *_: Any) -> Any:
 
 
 def empty_pair(q: Any, k: Any, *_: Any) -> tuple[Any, Any]:
-    """New memory for the queries and keys that an operator returns."""
+    """Tell tracers the shapes that an operator returns: empty tensors like q and k."""
     return torch.empty_like(q), torch.empty_like(k)
 
 
 def no_result(*_: Any) -> None:
-    """Nothing, of an operator that writes into its arguments."""
+    """Tell tracers that an operator returns nothing, since it writes into its arguments."""
 
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -168,13 +169,13 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
-    """The transpose of a rotation is the rotation back, its factor kept."""
+    """Rotate the gradient back: the transpose is the inverse rotation with the same factor."""
     how = *ctx.saved_tensors, *ctx.channels, not ctx.inverse, ctx.instruction_set
     return torch.ops.posenc.rotate_one(with_contiguous_channels(gradient), *how), *[None] * len(how)
 
 
 def _vmap(info: Any, dims: tuple[Any, ...], x: Any, cosine: Any, sine: Any, *rest: Any) -> tuple[Any, int]:
-    """A mapped axis is one more axis of the batch."""
+    """Fold the axis that vmap maps into the batch, rotate, and unfold it."""
     size, batch = info.batch_size, unmapped_batch(x, dims[0])
     x = with_mapped_axis(x, dims[0], size).contiguous()
     cosine, sine = with_mapped_axis(cosine, dims[1], size, batch), with_mapped_axis(sine, dims[2], size, batch)
@@ -182,12 +183,12 @@ def _vmap(info: Any, dims: tuple[Any, ...], x: Any, cosine: Any, sine: Any, *res
 
 
 def unmapped_batch(x: Any, dim: int | None) -> int:
-    """The batch of a tensor of which vmap maps an axis, or none."""
+    """Batch size of x without the axis that vmap maps, if it maps one."""
     return int(x.shape[1 if dim == 0 else 0])
 
 
 def with_mapped_axis(x: Any, dim: int | None, size: int, batch: int | None = None) -> Any:
-    """Put the mapped axis of x into its batch, or repeat x; `batch` is that of a table for several rows."""
+    """Fold the mapped axis of x, or `size` copies of x, into its batch, expanded to `batch` first if that is given."""
     x = x.movedim(dim, 0) if dim is not None else x.expand(size, *x.shape)
     return (x if batch is None else x.expand(size, batch, *x.shape[2:])).flatten(0, 1)
 

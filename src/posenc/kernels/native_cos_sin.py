@@ -1,7 +1,7 @@
 """Cosines and sines made by the compiled kernel from integer positions: a table of them, and rotation without a table.
 
-The angle is a fraction of a revolution in 160 bits, as in `posenc.phase`; cosine and sine are polynomials in double
-precision. The table is the reference's, correctly rounded, up to 2^53. Backward keeps positions alone.
+The angle is a fraction of a revolution in 160 bits, where `posenc.phase` keeps 170; cosine and sine are polynomials in
+double precision. The table is the reference's, correctly rounded, up to 2^53. Backward keeps positions alone.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def cos_sin(positions: Any, frequencies: Any, factor: float, *, instruction_set:
 
 
 def cos_sin_into(positions: Any, frequencies: Any, factor: float, cosine: Any, sine: Any) -> None:
-    """`cos_sin` into existing memory, (rows, time, pairs) each."""
+    """Write the result of `cos_sin` into existing tensors, (rows, time, pairs) each."""
     torch.ops.posenc.cos_sin_into(positions, frequencies, factor, cosine, sine)
 
 
 def cos_sin_within(
     positions: Any, frequencies: Any, sinusoids: FixedSinusoids, table: Any, *, instruction_set: str = ""
 ) -> None:
-    """Cosines and sines into one existing table, (rows, time, width), in the layout of these waves."""
+    """Write cosines and sines into one existing table, (rows, time, width), in the layout of `sinusoids`."""
     layout = sinusoids.layout == "interleaved", sinusoids.first == "sine"
     torch.ops.posenc.cos_sin_within(positions, frequencies, sinusoids.factor, table, *layout, instruction_set)
 
@@ -72,7 +72,7 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
-    """The transpose of a rotation is the rotation back, its factor kept."""
+    """Rotate the gradient back: the transpose is the inverse rotation with the same factor."""
     gradients = (native.with_contiguous_channels(part) for part in (of_q, of_k))
     how = *ctx.saved_tensors, *ctx.how, not ctx.inverse
     return *torch.ops.posenc.rotate_by_angles(*gradients, *how), *[None] * len(how)
@@ -81,7 +81,7 @@ def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
 def _vmap(
     info: Any, dims: tuple[Any, ...], q: Any, k: Any, positions: Any, frequencies: Any, *how: Any
 ) -> tuple[Any, Any]:
-    """A mapped axis is one more axis of the batch."""
+    """Fold the axis that vmap maps into the batch, rotate, and unfold it."""
     if dims[3] is not None:
         raise ValueError("frequencies must not be mapped by vmap; got a mapped axis. Map queries, keys and positions.")
     size, batch = info.batch_size, native.unmapped_batch(q, dims[0])

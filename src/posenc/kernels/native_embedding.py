@@ -51,7 +51,7 @@ def add(x: Any, table: Any) -> Any:
 
 
 class _Add(torch.autograd.Function):  # type: ignore[misc]
-    """The sum; the gradient of x is the one that comes."""
+    """Autograd function of x + table, which passes the gradient of x through unchanged."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, table: Any) -> Any:
@@ -76,7 +76,7 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
-    """A row of the weight gets the sum over its tokens, a row of positions that over its batch; formed in float32."""
+    """Sum gradients, in float32, over the tokens of each weight row, and over the batch for a table that it shares."""
     (ids,) = ctx.saved_tensors
     wide, of_weight, of_table = gradient.float(), None, None
     if ctx.needs_input_grad[1]:

@@ -1,4 +1,4 @@
-"""Rotation in plain PyTorch, where no kernel is: in blocks that stay in the cache, and of single tokens in few calls.
+"""Rotation in plain PyTorch, where there is no kernel: in blocks that fit the CPU cache; single tokens in few calls.
 
 It applies a `Rotation`, whichever encoding made it, to the bits of the reference, `Rotation.__call__`: the same
 products and sums, each rounded by itself. A block is made float32 once, rotated by whole rows, and rounded once into
@@ -50,7 +50,7 @@ def unsupported_reason(x: Any, rotation: Rotation | None) -> str | None:
 
 
 def rotate(rotation: Rotation, *tensors: Any) -> tuple[Any, ...]:
-    """Tensors, (batch, heads, time, dim), rotated into new memory; with gradients for them."""
+    """Rotate tensors, (batch, heads, time, dim), into new memory, with gradients for them."""
     tables, pairing = native.tables(rotation), rotation.pairing
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         return tuple(_Rotate.apply(x, *tables, pairing) for x in tensors)
@@ -58,12 +58,12 @@ def rotate(rotation: Rotation, *tensors: Any) -> tuple[Any, ...]:
 
 
 def rotate_in_place(rotation: Rotation, *tensors: Any) -> None:
-    """Tensors, (batch, heads, time, dim), rotated where they are; no gradient is recorded."""
+    """Rotate tensors, (batch, heads, time, dim), in place; no gradient is recorded."""
     _rotate_into(rotation.pairing, *native.tables(rotation), *((x, x) for x in tensors))
 
 
 class _Rotate(torch.autograd.Function):  # type: ignore[misc]
-    """Nothing is kept for the gradient but the tables: the transpose of a rotation is the rotation back."""
+    """Autograd function of a rotation, which saves cosines and sines alone: backward is the inverse rotation."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, cosine: Any, sine: Any, pairing: Pairing) -> Any:
@@ -123,13 +123,13 @@ def _blocks(size: int, x: Any, out: Any, *tables: Any) -> Iterator[tuple[Any, ..
 
 
 def _narrow(part: Any, axis: int, first: int, count: int) -> Any:
-    """So many entries of an axis from the first on; a part without the axis, or with one entry there, serves all."""
+    """Narrow an axis of `part` to `count` entries from `first` on; unchanged where it broadcasts along that axis."""
     size = 1 if part.ndim < -axis else part.shape[axis]
     return part if size == 1 or size <= count else part.narrow(axis, first, min(count, size - first))
 
 
 def _multiply(pairing: Pairing, x: Any, out: Any, cosine: Any, sine: Any) -> None:
-    """Each channel times the cosine, plus the other of its pair times the signed sine."""
+    """Write into `out` each channel times the cosine, plus the other of its pair times the signed sine."""
     wide = x if x.dtype == cosine.dtype else x.to(cosine.dtype)
     target = out if wide is x else wide
     other = _swap_pairs(wide, pairing).mul_(sine)
@@ -139,7 +139,7 @@ def _multiply(pairing: Pairing, x: Any, out: Any, cosine: Any, sine: Any) -> Non
 
 
 def _multiply_complex(x: Any, out: Any, factor: Any) -> None:
-    """Pairs of neighbours as complex numbers."""
+    """Write x times `factor` into `out`, with adjacent pairs as complex numbers."""
     if x.dtype == factor.dtype.to_real():
         torch.mul(_as_complex(x), factor, out=_as_complex(out))
     else:
@@ -153,7 +153,7 @@ def _as_complex(x: Any) -> Any:
 
 
 def _per_channel(first: Any, second: Any, pairing: Pairing) -> Any:
-    """A table of pairs as one of channels: what the first and what the second of each pair is multiplied by."""
+    """Factors (..., width) of all channels from factors (..., pairs) of the first and of the second of each pair."""
     if pairing.layout == "adjacent":
         return torch.stack((first, second), -1).flatten(-2)
     if pairing.blocks == 1:
@@ -163,7 +163,7 @@ def _per_channel(first: Any, second: Any, pairing: Pairing) -> Any:
 
 
 def _swap_pairs(x: Any, pairing: Pairing) -> Any:
-    """New memory in which the channels of each pair have changed places."""
+    """Copy x with the two channels of each pair swapped."""
     if pairing.layout == "adjacent":
         return torch.stack((x[..., 1::2], x[..., ::2]), -1).flatten(-2)
     half = pairing.width // (2 * pairing.blocks)
@@ -173,7 +173,7 @@ def _swap_pairs(x: Any, pairing: Pairing) -> Any:
 
 
 def _is_complex_product(x: Any, out: Any, pairing: Pairing) -> bool:
-    """Whether complex products have the bits of the reference: whole steps, in a single thread."""
+    """Whether complex products give the bits of the reference: adjacent pairs, whole SIMD steps, one thread."""
     return (
         EXACT
         and pairing.layout == "adjacent"
@@ -204,7 +204,7 @@ EXACT = _rounds_one_by_one(torch.float32) and _rounds_one_by_one(torch.float64)
 
 
 def fits_token(q: Any, k: Any, rotation: Rotation, heads: int) -> bool:
-    """Whether q and k are single tokens of whole heads, few enough, of this rotation; `heads` is their axis."""
+    """Whether `rotate_token` takes q and k: one token a row, whole heads rotated, few channels; `heads` is an axis."""
     cosine, sine, pairing, shape, of_k = rotation.cos, rotation.sin, rotation.pairing, q.shape, k.shape
     if len(shape) != 4 or len(of_k) != 4 or pairing.blocks != 1 or rotation.heads is not None:
         return False
@@ -225,7 +225,7 @@ def fits_token(q: Any, k: Any, rotation: Rotation, heads: int) -> bool:
 
 
 def rotate_token(q: Any, k: Any, rotation: Rotation, heads: int) -> tuple[Any, Any]:
-    """Both rotated into new memory, those of one row into one; they fit."""
+    """Rotate q and k that `fits_token` into new memory, for a batch of one into views of one tensor."""
     narrow = NARROW.get(q.dtype)
     if narrow is None and q.shape[0] > 1:
         return _rotate_wide(q, rotation, heads, torch.mul), _rotate_wide(k, rotation, heads, torch.mul)
@@ -238,7 +238,7 @@ def rotate_token(q: Any, k: Any, rotation: Rotation, heads: int) -> tuple[Any, A
 
 
 def rotate_token_in_place(q: Any, k: Any, rotation: Rotation, heads: int) -> None:
-    """Both rotated where they are; they fit, and share no memory."""
+    """Rotate q and k in place; `fits_token` must hold, and they must share no memory."""
     if q.dtype == torch.float32:
         _rotate_wide(q, rotation, heads)
         _rotate_wide(k, rotation, heads)
@@ -252,7 +252,7 @@ NARROW = {torch.bfloat16: torch.Tensor.bfloat16, torch.float16: torch.Tensor.hal
 
 
 def _rotate_wide(x: Any, rotation: Rotation, heads: int, times: Any = torch.Tensor.mul_) -> Any:
-    """Single tokens of float32, rotated where they are; into new memory where `times` is torch.mul."""
+    """Rotate single tokens of float32 in place, or into new memory where `times` is torch.mul."""
     rows, count, width = x.shape[0], x.shape[heads], x.shape[3]
     if rotation.pairing.layout == "halves":
         pairs, axis = x.view(rows, count, 2, width // 2), 2

@@ -49,7 +49,7 @@ def seeds(seed: int) -> Seeds:
 def masked(
     inputs: np.ndarray, blank: int, rng: np.random.Generator, share: float = 0.15
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Blank some inputs, as an encoder is trained (Devlin et al. 2019, arXiv:1810.04805, §3.1).
+    """Blank a share of the inputs for masked language modelling (after Devlin et al. 2019, arXiv:1810.04805, §3.1).
 
     At least one token a row is blanked, so that every batch has something to learn.
 

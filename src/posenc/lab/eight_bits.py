@@ -24,7 +24,7 @@ class ByteMatrix(NamedTuple):
     scales: np.ndarray
 
     def values(self) -> np.ndarray:
-        """Compute the numbers, rounded once.
+        """Compute scales[r] · integers[r] for every row, each number rounded once.
 
         Returns:
             Shape (rows, columns), float32.

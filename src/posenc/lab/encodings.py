@@ -39,7 +39,7 @@ class LayerEncodings:
 
 
 def layer_encodings(encodings: Sequence[Encoding | PerLayer], layers: int) -> LayerEncodings:
-    """Assign encodings to the layers of a model: each to all of them, a schedule as it says.
+    """Assign encodings to a model: additive ones to the input, others to all layers, a schedule's layer by layer.
 
     Args:
         encodings: Encodings and schedules, in order.

@@ -35,7 +35,7 @@ def are_pairs(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Lengths:
-    """Rule of a field: different lengths in rising order, at least one."""
+    """Rule that checks a field: different lengths in rising order, at least one."""
 
     def __call__(self, name: str, value: Any) -> tuple[int, ...]:
         rule = f"{name} must be lengths in rising order, at least one"
@@ -51,7 +51,7 @@ class Lengths:
 
 @dataclass(frozen=True)
 class TaskOptions:
-    """Rule of a field: pairs of a name and a number or a word, stored in the order of their names."""
+    """Rule that checks a field: pairs of a name and a number or a word, stored in the order of their names."""
 
     def __call__(self, name: str, value: Any) -> tuple[Option, ...]:
         rule = f"{name} must be pairs of a name and a number or a word, each name once"
@@ -65,7 +65,7 @@ class TaskOptions:
 
 @dataclass(frozen=True)
 class ModelName:
-    """Rule of a field: a kind of the lab's own models, or a folder with one of transformers."""
+    """Rule that checks a field: the name of one of the lab's own models, or of a `ModelFolder`; stored as a string."""
 
     def __call__(self, name: str, value: Any) -> str:
         if value not in get_args(Model) and (not isinstance(value, str) or model_folder(value) is None):

@@ -17,12 +17,12 @@ from posenc.lab.train import DivergedError
 
 
 class OwnCodeError(ValueError):
-    """Error in code of the user's own, in a line that names the file and the line."""
+    """Error in an encoding or a task of the user's own, as one line that names its file."""
 
 
 @contextlib.contextmanager
 def blaming(experiment: Experiment) -> Iterator[None]:
-    """While code of the user's own may run: its errors name its file and line, in one line."""
+    """Turn errors in the `with` block that the user's own code causes into an OwnCodeError of one line."""
     try:
         yield
     except Exception as error:
@@ -34,7 +34,7 @@ def blaming(experiment: Experiment) -> Iterator[None]:
 
 
 def blame(error: Exception, experiment: Experiment) -> None:
-    """Raise an error anew as that of the user's file where it came out of one."""
+    """Raise an OwnCodeError if the error passed through a file of the user's own; otherwise do nothing."""
     frames = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     for file in map(str, (Path(name).resolve() for name in own_python_files(experiment))):
         if file in frames:

@@ -42,7 +42,7 @@ class Trial:
 
     @property
     def examination(self) -> Examination:
-        """The model, which is measured from now on, and its test sequences."""
+        """Examination of the model on its test sequences; it puts the model into evaluation mode."""
         return Examination(self.model.eval(), self.task, self.streams.samples, self.place)
 
     @property
@@ -51,7 +51,7 @@ class Trial:
         return _limit(self.experiment, self.task)
 
     def examples(self) -> Iterator[Example]:
-        """Draw training examples without end; they depend on the task and the seed alone."""
+        """Draw training examples without end; the same seed draws the same ones whatever the encoding."""
         drawn, placed = (np.random.default_rng([self.streams.batches, use]) for use in (0, 1))
         length = self.experiment.length
         while True:
@@ -134,7 +134,7 @@ def _limit(experiment: Experiment, task: Task) -> int:
 
 
 def _of_lab(experiment: Experiment, task: Task, seed: int) -> Transformer:
-    """A model of the lab."""
+    """Build an untrained `Transformer` of the lab with the experiment's encodings."""
     shape = Shape(
         task.vocabulary,
         experiment.width,
@@ -166,7 +166,7 @@ def _of_folder(experiment: Experiment, task: Task, folder: ModelFolder, seed: in
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def _try_ends(trial: Trial) -> None:
-    """Run the model at the first and the last position that the experiment has."""
+    """Check that logits at the first and the last position of the experiment are finite."""
     ends = torch.tensor([0, trial.limit - 1], device=trial.device)
     tokens = torch.zeros_like(ends)[None]
     memory = None if trial.model.source is None else trial.model.read(tokens, ends)

@@ -17,7 +17,7 @@ from posenc.lab.experiment import LONGEST, Experiment, are_pairs
 
 @dataclass(frozen=True)
 class InstancesOf:
-    """Rule of a field: a tuple of dataclasses of a kind."""
+    """Rule that checks a field: a tuple of instances of the class `kind`."""
 
     kind: type[Declared]
 
@@ -31,7 +31,7 @@ class InstancesOf:
 
 @dataclass(frozen=True)
 class Losses:
-    """Rule of a field: (tokens, loss) with rising numbers of tokens."""
+    """Rule that checks a field: pairs (tokens, loss) with rising numbers of tokens."""
 
     def __call__(self, name: str, value: Any) -> tuple[tuple[int, float], ...]:
         rule = f"{name} must be pairs of a number of tokens and a loss, tokens rising"
@@ -46,7 +46,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Versions:
-    """Rule of a field: pairs (package, version)."""
+    """Rule that checks a field: pairs (package, version)."""
 
     def __call__(self, name: str, value: Any) -> tuple[tuple[str, str], ...]:
         if not are_pairs(value) or not all(isinstance(word, str) for pair in value for word in pair):

@@ -88,7 +88,7 @@ def run_missing(
 
 
 def check_versions(results: Iterable[Result], name: str) -> None:
-    """Check that results are of the versions that are installed here.
+    """Check that results come from the package versions that are installed here.
 
     Args:
         results: That others will be added to.

@@ -63,7 +63,7 @@ class Examination:
         return self.task.test_batch(np.random.default_rng([self.seed, length]), count, length)
 
     def examples(self, batch: Batch, *stream: int) -> Iterator[Example]:
-        """The batch in parts of some rows, placed with a generator of its own."""
+        """Split a batch into examples of as many rows as are read at once; (seed, *stream) seeds their positions."""
         rng = np.random.default_rng([self.seed, *stream])
         rows = max(1, min(TOKENS, LOGITS // self.model.vocabulary) // batch.tokens.shape[1])
         for start in range(0, len(batch.tokens), rows):
@@ -155,7 +155,7 @@ def by_depth(exam: Examination, length: int, *, parts: int = CONTEXTS, sequences
     Args:
         exam: The model and its task.
         length: Of the sequences.
-        parts: How many depths; equally many sequences are in each.
+        parts: How many depths; their numbers of sequences differ by one at most.
         sequences: How many in all.
 
     Returns:
@@ -215,7 +215,7 @@ def _score(exam: Examination, length: int, batch: Batch, last: int | None = None
 
 
 def _entropy(targets: np.ndarray) -> float:
-    """Nats of a guess by the frequencies of the targets alone."""
+    """Entropy of the targets' frequencies in nats: the loss of the best guess that reads nothing."""
     counts = np.unique(targets, return_counts=True)[1]
     shares = counts / max(1, targets.size)
     return float(0.0 - (shares * np.log(shares)).sum())
@@ -230,7 +230,7 @@ def _bleu(exam: Examination, length: int, batch: Batch) -> float | None:
 
 
 def _binned(predictions: Predictions) -> tuple[tuple[int, float], ...]:
-    """(tokens up to the end of a stretch, its mean loss)."""
+    """Mean loss in equal stretches of the sequence, as pairs (end of the stretch in tokens, loss)."""
     count = predictions.losses.shape[1]
     ends = sorted({-(-count * part // BINS) for part in range(1, BINS + 1)})
     bins = [

@@ -189,7 +189,7 @@ def smallest_visible(
 
 @lru_cache(maxsize=256)
 def _visible_deviations(count: int, level: float, power: float, least_standardised: float) -> float:
-    """The smallest visible mean, in standard deviations; all pairs of a report ask for few different ones."""
+    """Smallest visible mean in standard deviations; cached, since all pairs of a report need only a few."""
     from scipy.optimize import brentq
     from scipy.stats import nct, t
 

@@ -165,7 +165,7 @@ def read(folder: str | os.PathLike[str]) -> Stored:
     """Read all results of a folder.
 
     Args:
-        folder: What its results file lacks and its `results.parquet` has, as after a pull, is among them.
+        folder: Results that only its `results.parquet` has, as after a git pull, are included.
 
     Returns:
         The results.
@@ -298,7 +298,7 @@ def _folder_synced(folder: Path) -> None:
 
 
 def lock(file: IO[bytes], folder: Path) -> None:
-    """Lock the file, since two writers would mix their lines. The lock ends with the process, however it ends."""
+    """Lock the file against a second writer, except on Windows. The lock ends with the process, however it ends."""
     try:
         import fcntl
     except ModuleNotFoundError:  # Windows

@@ -127,7 +127,7 @@ def encode(tokenizer: Tokenizer, text: str) -> np.ndarray:
 
 
 def paragraphs(text: str) -> list[str]:
-    """Cut a text before words that begin a line after an empty one.
+    """Split a text before every unindented line that follows an empty one.
 
     Returns:
         The parts; joined, they are the text again.

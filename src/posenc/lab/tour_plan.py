@@ -101,7 +101,7 @@ def contexts(experiment: Experiment) -> tuple[int, ...]:
 
 
 def tour_experiments(text: str, steps: int, seed: int = 0) -> dict[str, Experiment]:
-    """None, sinusoidal, learned, rotary, ALiBi and T5 on a text.
+    """Plan the six runs of the tour on a text: NoPE, sinusoidal, learned, rotary, ALiBi and T5.
 
     The learned table has a row for each position of training and no more: beyond, its last row is used (clamp).
 

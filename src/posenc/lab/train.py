@@ -36,7 +36,7 @@ class Replicas(Protocol):
     versions: tuple[tuple[str, str], ...]
 
     def loss(self, model: Transformer, label_smoothing: float) -> Loss:
-        """The training loss of this process's part of each example."""
+        """Function that computes the training loss of this process's part of an example."""
 
     def mean(self, loss: torch.Tensor) -> float:
         """The loss of the whole batch, from those of all parts."""
@@ -49,14 +49,14 @@ class Keeper(Protocol):
     """Keeps a training under way, so that it can go on after a stop."""
 
     def resume(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int:
-        """Put back what is kept; the steps that are done."""
+        """Restore the kept state of a training, and return the number of steps done."""
 
     def reached(self, progress: Progress, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
-        """Keep what there is now."""
+        """Record a report; the state of the training may be saved."""
 
 
 class OneProcess:
-    """This process alone."""
+    """Replicas for a training in this process alone."""
 
     rank = 0
     versions: tuple[tuple[str, str], ...] = ()
@@ -134,7 +134,7 @@ def train(
 
 
 def schedule(step: int, steps: int, warmup: int) -> float:
-    """Share of the peak rate at a step: up in a line, then down by a cosine to a tenth.
+    """Share of the peak rate at a step: linear warm-up, then cosine decay to a tenth.
 
     Args:
         step: From 1.
@@ -191,7 +191,7 @@ class RunCheckpoint:
         self._began, self._saved = time.process_time(), time.monotonic()
 
     def resume(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int:
-        """Put back what the file keeps.
+        """Restore model, optimizer, random generators and training curve from the file.
 
         Args:
             model: Gets its weights.

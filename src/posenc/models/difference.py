@@ -202,7 +202,7 @@ def _models(first: ModelPositions, second: ModelPositions) -> Difference:
 
 
 def _draft_of_one(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
-    """Note that one side alone has layers that draft tokens, without which a model runs."""
+    """Note multi-token prediction layers that one side alone has; a model runs without them."""
     if bool(first.draft) == bool(second.draft):
         return ()
     side, model = ("first", first) if first.draft else ("second", second)
@@ -211,7 +211,7 @@ def _draft_of_one(first: ModelPositions, second: ModelPositions) -> tuple[str, .
 
 
 def _of_patches(model: ModelPositions) -> list[tuple[str, str, str]]:
-    """Positions of patches of the groups of a model, which no fingerprint covers."""
+    """List (part, resizing, patches) of the groups that have either, which no fingerprint covers."""
     found = [(group.part, str(group.resizing), str(group.patches)) for group in model.groups]
     return [each for each in found if each[1:] != ("None", "None")]
 
@@ -238,7 +238,7 @@ def _without_windows(model: ModelPositions) -> ModelPositions:
 def _same_layers(
     first: ModelPositions, second: ModelPositions
 ) -> Iterator[tuple[str, LayerGroup | None, LayerGroup | None]]:
-    """Layers of a part that have one group here and one group there, and those two groups, in words."""
+    """Yield each pair of groups that share layers, with those layers in words; None where a model lacks them."""
     for part in dict.fromkeys((*first.parts, *second.parts)):
         groups = [model.of(part) if part in model.parts else () for model in (first, second)]
         for kind in dict.fromkeys(kind_of_group(group) for group in (*groups[0], *groups[1])):
@@ -252,14 +252,14 @@ def _same_layers(
 
 
 def kind_of_group(group: LayerGroup) -> str:
-    """Groups that can stand for one another: of layers, of cross-attention, or of what comes before."""
+    """Return the kind of a group: "before" the first layer, "cross" for cross-attention, else "layers"."""
     if not group.layers:
         return "before"
     return "cross" if "cross" in group.attention else "layers"
 
 
 def _layers(group: LayerGroup) -> tuple[int, ...]:
-    """The layers of a group; -1 before the first."""
+    """Return the layers of a group; (-1,) for a group before the first layer."""
     return group.layers or (-1,)
 
 
@@ -268,7 +268,7 @@ def _index(groups: list[LayerGroup], layer: int) -> int:
 
 
 def _groups(where: str, first: LayerGroup | None, second: LayerGroup | None) -> Iterator[Difference]:
-    """A Difference for each door of two groups; what stands next to the encodings comes with the first of them."""
+    """Yield the Differences of two groups, encoding by encoding; factors, windows and roles come with the first."""
     if first is None or second is None:
         group = first or second
         uses = " and ".join(map(repr, group.encodings)) if group and group.encodings else ABSENT
@@ -286,7 +286,7 @@ def _groups(where: str, first: LayerGroup | None, second: LayerGroup | None) -> 
 def encodings_by_door(
     first: tuple[Encoding, ...], second: tuple[Encoding, ...]
 ) -> Iterator[tuple[Encoding | None, Encoding | None]]:
-    """Encodings of one door in pairs, in their order; None where one side has fewer."""
+    """Pair the encodings of two groups door by door, in their order; None where one side has fewer."""
     for door in dict.fromkeys(encoding.door for encoding in (*first, *second)):
         yield from zip_longest(*([one for one in encodings if one.door == door] for encodings in (first, second)))
 
@@ -310,7 +310,7 @@ def _factors_of_group(group: LayerGroup) -> dict[str, Any]:
 
 
 def encoding_fields(encoding: Any) -> dict[str, Any]:
-    """Every field by its name, those of encodings inside behind a dot; a part of a head and a whole one alike.
+    """Return an encoding's fields by name, nested ones as "scaling.factor"; a Partial has the fields of a whole head.
 
     Example:
         >>> from posenc import Linear, RoPE
@@ -347,7 +347,7 @@ def _fields(first: dict[str, Any], second: dict[str, Any]) -> Iterator[FieldDiff
 
 
 def _shown(first: Any, second: Any) -> tuple[str, str]:
-    """Both values as text; of long ones, what begins shortly before they differ."""
+    """Return both values as text; long ones are cut so that the excerpt shows where they differ."""
     one, other = (value if isinstance(value, str) else repr(value) for value in (first, second))
     same = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
     start = 0 if one[:LONGEST] != other[:LONGEST] else max(same - LONGEST // 2, 0)

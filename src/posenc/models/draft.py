@@ -173,7 +173,7 @@ def _tokenizer(draft: _Side, target: _Side) -> tuple[str, str]:
 
 
 def _numbers(text: bytes) -> Any:
-    """The model and the added tokens of a tokenizer, which make numbers of text."""
+    """Return the parts of a tokenizer.json that turn text into ids: model, added tokens, normalizer, pre-tokenizer."""
     data = plain_file.json_of(text)
     return (
         [data.get(key) for key in ("model", "added_tokens", "normalizer", "pre_tokenizer")]

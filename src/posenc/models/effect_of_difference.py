@@ -45,7 +45,7 @@ class Effect:
 
 
 def effects_between(first: Encoding | None, second: Encoding | None) -> tuple[Effect, ...]:
-    """Measure what two encodings of one door make different; nothing where parameters decide it."""
+    """Measure the effects of the difference between two encodings of one door; empty where parameters are learned."""
     if first is None or second is None or first.shapes or second.shapes:
         return ()
     if isinstance(first, RotaryEncoding) and isinstance(second, RotaryEncoding):
@@ -60,7 +60,7 @@ def effects_between(first: Encoding | None, second: Encoding | None) -> tuple[Ef
 
 
 def _angles(first: RotaryEncoding, second: RotaryEncoding) -> tuple[Effect, ...]:
-    """Pair for pair, as many as both have."""
+    """Return the effects of the largest frequency gap over the pairs that both have, in order; empty where equal."""
     one, other = pair_rotation(first), pair_rotation(second)
     if one is None or other is None:
         return ()

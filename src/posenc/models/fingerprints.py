@@ -73,7 +73,7 @@ NOTHING: Form = ("nothing",)
 
 
 def canonical(encoding: Any) -> Form:
-    """The form of an encoding, a schedule of encodings, or None for a layer without one.
+    """Return plain data that is equal where two encodings, schedules or models compute the same; None is no encoding.
 
     Example:
         >>> from posenc import Partial, RoPE
@@ -146,7 +146,7 @@ def _(encoding: ALiBi) -> Form:
 
 @_form.register
 def _(encoding: T5Bias) -> Form:
-    """The distances at which a bucket begins decide everything, whatever numbers led to them."""
+    """Make the form of T5's bias: the distances at which buckets begin, whatever parameters led to them."""
     reach = np.arange(-encoding.max_distance, encoding.max_distance + 1)
     buckets = np.asarray(encoding.bucket(reach))
     begins = np.flatnonzero(np.diff(buckets)) + 1
@@ -194,13 +194,13 @@ def _(encoding: Concatenated) -> Form:
 
 
 def to_digits(value: Decimal | float, digits: Context) -> str:
-    """A number to so many digits, the same text for every way in which it was written; -0 is 0."""
+    """Round a number to the context's digits, as text that is the same for equal numbers; -0 is 0."""
     rounded = digits.create_decimal(value)
     return str(rounded.normalize(digits)) if rounded else "0"
 
 
 def _pairs(rotation: PairRotation) -> Form:
-    """Every pair that does something, its lower channel first: swapping the channels reverses the rotation."""
+    """Make the form of a rotation: every pair that changes anything, lower channel first, its frequency signed."""
     factor = to_digits(rotation.factor, FACTOR)
     pairs = zip(rotation.first, rotation.second, rotation.axis, rotation.frequencies, strict=True)
     forms = [

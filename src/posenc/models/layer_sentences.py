@@ -26,7 +26,7 @@ def in_words(group: LayerGroup) -> list[str]:
 
 
 def _of_role(role: RoleRotation, group: LayerGroup) -> str:
-    """Sentence on what else is rotated than queries and keys, and whether as they are."""
+    """Say what a role rotates besides queries and keys, and whether it rotates as they do."""
     encoding, meant = role.encoding, group.rotary_encoding
     at = f", vector i at position {role.rate:,}·i" if role.rate != 1 else ""
     if encoding == meant:

@@ -44,7 +44,7 @@ class PairRotation:
 
 
 def unwrapped(encoding: Encoding | None) -> Encoding | None:
-    """The encoding that rotates, without the head around it and without its direction.
+    """Return the encoding inside `Partial` and `Backward` wrappers.
 
     Example:
         >>> from posenc import Backward, Partial, RoPE
@@ -56,7 +56,7 @@ def unwrapped(encoding: Encoding | None) -> Encoding | None:
 
 @singledispatch
 def pair_rotation(encoding: Encoding) -> PairRotation | None:
-    """The rotation of an encoding that rotates queries and keys alike and learns nothing.
+    """Return an encoding's rotation as plain data, if it rotates queries and keys alike and learns nothing.
 
     None for any other encoding.
 

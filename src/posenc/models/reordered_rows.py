@@ -1,4 +1,4 @@
-"""Two models in the same terms before they are compared: formats whose converters reorder rows of queries and keys."""
+"""Alignment of a GGUF or Meta model with a config before comparison: converters reorder query and key rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REORDERED = (
 def in_same_terms(
     first: ModelPositions, second: ModelPositions
 ) -> tuple[ModelPositions, ModelPositions, tuple[str, ...]]:
-    """Two models in the terms of a config where one of them is of another format, and what was taken for granted.
+    """Put a GGUF or Meta model in the terms of the config that it is compared with; return both, and assumptions.
 
     Divisors and factors stand in a GGUF file in float32. Between it, or Meta's file, and a config, rows of adjacent
     pairs were reordered from halves, or to halves.
@@ -40,7 +40,7 @@ def in_same_terms(
 
 
 def with_encodings(model: ModelPositions, change: Callable[[Encoding, LayerGroup], Encoding]) -> ModelPositions:
-    """The model with each encoding changed."""
+    """Return the model with `change` applied to every encoding of its groups."""
     groups = (
         replace(group, encodings=tuple(change(encoding, group) for encoding in group.encodings))
         for group in model.groups
@@ -49,14 +49,14 @@ def with_encodings(model: ModelPositions, change: Callable[[Encoding, LayerGroup
 
 
 def _rotated_by(model: ModelPositions) -> str:
-    """The code that rotates the rows of a format as they lie there; "" for a model that was read from a config."""
+    """Name the code that reads a model's format, llama.cpp or Meta's; "" for a config or any other format."""
     if any(value.name == "rope.freq_base" for group in model.groups for value in group.values):
         return "llama.cpp"
     return "Meta's code" if model.model_type == "meta" else ""
 
 
 def _as_converted(model: ModelPositions, other: ModelPositions) -> tuple[ModelPositions, tuple[str, ...]]:
-    """The model of such a format in the terms of the other, which was read from a config."""
+    """Return a GGUF or Meta model in the terms of `other`: pairs in halves, numbers equal up to float32; with notes."""
     rotations = {
         layer: group.rotary_encoding for group in other.groups for layer in group.layers if group.part == "text"
     }
@@ -83,7 +83,7 @@ def _rope(encoding: Encoding | None) -> RoPE | None:
 
 
 def _in_halves(encoding: Encoding) -> Encoding:
-    """The encoding with the RoPE inside of it on pairs of halves."""
+    """Return the encoding with the pairing "halves" in its RoPE."""
     if isinstance(encoding, Partial):
         return replace(encoding, encoding=_in_halves(encoding.encoding))  # type: ignore[arg-type]
     return replace(encoding, pairing="halves") if isinstance(encoding, RoPE) else encoding

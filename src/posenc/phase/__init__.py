@@ -1,4 +1,4 @@
-"""Products of positions and frequencies, and nothing else; which frequencies is decided in `frequencies`.
+"""Products of positions and frequencies, their cosines and sines; `frequencies` says which frequencies.
 
 Everything that rotates, waves or decays with position passes through here, so that exactness is settled once: `phase`
 gives the angle as a whole number of 2^-170 revolutions, `cosine_sine` the cosines and sines that encodings are made of.

@@ -80,7 +80,7 @@ def product_dtype(numerics: str, lib: Library) -> Any:
 
 
 def _in_blocks(positions: Positions, frequencies: Frequencies, dtype: Any) -> tuple[Array, Array]:
-    """Make a long table some rows at a time, so that what lies between its limbs and its results stays in the cache."""
+    """Make a long table a block of rows at a time, so that intermediate arrays stay in the processor's cache."""
     rows, shape = max(1, BLOCK // frequencies.pairs), positions.array.shape
     count = math.prod(shape)
     if count <= rows:
@@ -103,14 +103,14 @@ def _block(positions: Positions, frequencies: Frequencies, dtype: Any) -> tuple[
 
 
 def short_on_host(positions: Positions, width: int) -> Positions:
-    """Whole positions of a short table as NumPy's, whose calls cost a third of PyTorch's; others as they are.
+    """Move integer positions of a short PyTorch table to NumPy, whose calls cost a third; return others unchanged.
 
     Args:
         positions: Positions that have been checked.
         width: Numbers that are made of each.
 
     Returns:
-        The same positions, without their documents.
+        The same positions; as NumPy's they are without their documents.
     """
     lib = positions.lib
     if lib.name != "torch" or not (positions.integers and positions.readable):
@@ -133,7 +133,7 @@ def _exact(positions: Positions, frequencies: Frequencies, dtype: Any) -> tuple[
 
 
 def _with_slope(angle: Array, positions: Positions, frequencies: Frequencies) -> Array:
-    """Angle with its derivative by the positions, which fixed point does not carry; the added number is zero."""
+    """Add 0 to an angle such that its gradient reaches the positions, which fixed point does not carry."""
     lib = positions.lib
     if lib.name == "numpy" or positions.integers:
         return angle
@@ -143,7 +143,7 @@ def _with_slope(angle: Array, positions: Positions, frequencies: Frequencies) ->
 
 
 def radians(quarters: Array, lib: Library) -> Array:
-    """Radians of a small fraction of a quarter turn."""
+    """Convert quarter turns to radians, to full precision for small angles."""
     if lib.float64:
         return quarters * (math.pi / 2)
     # π/2 in two parts, the first of 8 bits, times the first 10 bits of the quarters: nothing is lost in float32.
@@ -152,7 +152,7 @@ def radians(quarters: Array, lib: Library) -> Array:
 
 
 def rotated_by_quarters(quarter: Array, angle: Array, lib: Library) -> tuple[Array, Array]:
-    """Cosine and sine of a small angle and a number of quarter turns, precise at their zeros too."""
+    """Compute cosine and sine of quarter·π/2 + angle, precise near their zeros too; `quarter` is whole, 0 to 4."""
     cosine, sine = lib.xp.cos(angle), lib.xp.sin(angle)
     # As cos(a + q·π/2) = A·cos a - B·sin a with A, B in -1, 0, 1: exact, and no branch.
     opposite = quarter - 2.0

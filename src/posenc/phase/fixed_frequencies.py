@@ -16,14 +16,14 @@ from posenc.phase.frequencies import Frequencies
 
 
 class _WithLimbs:
-    """Frequencies with the numbers that kernels compute from, worked out at their first use."""
+    """Base of frequencies whose limbs, from which compiled kernels compute, are cached at first use."""
 
     frequencies: Frequencies
     axis: Any
 
     @cached_property
     def limbs(self) -> np.ndarray:
-        """Array that `frequency_limbs` gives a copy of."""
+        """Cached array, int64 (6, pairs), of which `frequency_limbs` returns a copy."""
         return np.concatenate([limbs(self.frequencies, 32, 5), np.array([self.axis])])
 
 
@@ -47,7 +47,7 @@ class FixedFrequencies(_WithLimbs):
 
     @property  # a cached one holds a lock, which torch.compile cannot trace
     def axes(self) -> int:
-        """Coordinates that are read."""
+        """Number of coordinates of a position, up to the last one that a pair reads."""
         return max(self.axis) + 1
 
 
@@ -75,7 +75,7 @@ class FixedSinusoids(_WithLimbs):
 
     @property
     def axis(self) -> tuple[int, ...]:
-        """Coordinate that each pair reads: the only one."""
+        """Coordinate that each pair reads: always 0, the only one."""
         return (0,) * self.frequencies.pairs
 
 
@@ -85,12 +85,12 @@ def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -
 
 
 def fixed_frequencies_of(encoding: Any) -> FixedFrequencies | None:
-    """`fixed_frequencies` of an encoding; None where it has none, or where a subclass overrides `rotation`."""
+    """`fixed_frequencies` of an encoding; None where it has none or `Encoding.__init_subclass__` dropped them."""
     return getattr(encoding, "fixed_frequencies", None)
 
 
 def fixed_sinusoids_of(encoding: Any) -> FixedSinusoids | None:
-    """`fixed_sinusoids` of an encoding; None where it has none, or where a subclass overrides `embed`."""
+    """`fixed_sinusoids` of an encoding; None where it has none or `Encoding.__init_subclass__` dropped them."""
     return getattr(encoding, "fixed_sinusoids", None)
 
 

@@ -64,7 +64,7 @@ class Phase(NamedTuple):
         """Split into the nearest quarter turn, 0.0 to 4.0, and the rest.
 
         Returns:
-            Quarter turns, and the rest in quarters, in [-1/2, 1/2], to full relative precision.
+            Quarter turns, and the rest in quarters, [-1/2, 1/2] plus 4 · tail, to full relative precision.
         """
         limbs, tail, word, lib = self
         unit, scaled = 2.0**-word.limb_bits, lib.scaled
@@ -135,13 +135,13 @@ def whole_and_fraction(positions: Positions) -> tuple[Array, Array | None]:
 
 
 def _products(piece: Array, frequencies: Frequencies, word: Word, weight: int, lib: Library) -> Array:
-    """Multiply a piece of each position, so many times 2^weight, by every limb: (limbs, *batch, n, pairs)."""
+    """Multiply a piece of each position, in units of 2^weight, by every limb; (limbs, *batch, n, pairs)."""
     limbs = lib.constant(_limbs(frequencies, word, weight), lib.integer)
     return piece[..., None] * limbs[(slice(None), *(None,) * piece.ndim)]
 
 
 def carried(columns: Any, word: Word, count: int = 0) -> tuple[Array, ...]:
-    """Carry columns of sums into limbs of `word.limb_bits` bits; what passes the top is whole revolutions, and goes."""
+    """Carry columns of sums into limbs of `word.limb_bits` bits; overflow at the top, whole revolutions, is dropped."""
     mask, bits, last = (1 << word.limb_bits) - 1, word.limb_bits, (count or word.limbs) - 1
     total = columns[last]
     limbs = [total & mask]

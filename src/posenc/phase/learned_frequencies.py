@@ -110,7 +110,7 @@ def _columns(whole: Array, revolutions: list[Array], word: Word) -> list[Array]:
 
 
 def _revolution_limbs(size: Array, word: Word, lib: Library) -> list[Array]:
-    """Limbs of ω/2π below the point, the topmost first: the digits of ω times those of 1/2π."""
+    """Limbs of the fractional part of ω/2π, topmost first, from a product of the limbs of ω and of 1/2π."""
     xp = lib.xp
     rest = xp.where(size < 2.0**word.limb_bits, size, xp.zeros_like(size))
     digits: list[Array] = []
@@ -128,7 +128,7 @@ def _revolution_limbs(size: Array, word: Word, lib: Library) -> list[Array]:
 
 @arrays.host
 def _inverse(word: Word) -> list[int]:
-    """Limbs of 1/2π below the point, one more than the word has."""
+    """Limbs of 1/2π after the binary point, topmost first, one more than `word.limbs`."""
     count, bits = word.limbs + 1, word.limb_bits
     whole = int(EXACT.multiply(EXACT.divide(Decimal(1), TWO_PI), Decimal(1 << bits * count)).to_integral_value())
     return digits(whole, bits, count)

@@ -98,7 +98,7 @@ def look_back(
 
 
 def _looked_back(encoding: AdditiveEncoding | LookBack, offset: int, positions: int) -> LookBack:
-    """The result that is given, or that of an encoding."""
+    """Result of `posenc.inspect.look_back`: the given one, or computed for an encoding."""
     if isinstance(encoding, LookBack):
         return encoding
     return look_back_of(encoding, offset, validation.integer("positions", positions, 2, MOST))

@@ -132,7 +132,7 @@ def heads(
 
 
 def _grid(rows: int, columns: int, count: int) -> np.ndarray:
-    """So many panels of a new figure, whose last row may be short."""
+    """Make a figure with `count` panels in rows and columns; the last row may be short."""
     panels = canvas.several(None, rows, columns, (2.1 * columns + 0.9, 2.1 * rows + 0.4))
     for spare in panels[count:]:
         spare.remove()

@@ -38,7 +38,7 @@ MOST = 20_000
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
-    """Figure of a size, or as wide as the reader's own `figure.figsize`, where that is not matplotlib's.
+    """Figure of this size in inches, or as wide as `figure.figsize`, where that is not matplotlib's default.
 
     A picture of the usual size takes both its sides; others, whose panels need their room, keep their shape.
     """
@@ -116,7 +116,7 @@ def name(encoding: Encoding, most: int = 64, *, params: Params | None = None) ->
 def draw_heatmap(
     ax: Axes, values: np.ndarray, rows: np.ndarray, columns: np.ndarray, label: str, keywords: dict[str, Any]
 ) -> Any:
-    """A heat map whose axes count in the given steps, the first row on top, with a colour bar."""
+    """Draw a heat map with a colour bar, the first row on top, and axes in the numbers of `rows` and `columns`."""
     left, right = _edges(columns)
     top, bottom = _edges(rows)
     image = ax.imshow(
@@ -129,7 +129,7 @@ def draw_heatmap(
 def draw_square(
     ax: Axes | None, values: np.ndarray, positions: np.ndarray, label: str, keywords: dict[str, Any]
 ) -> Axes:
-    """Draw a heat map of every two positions, whose cells are squares; the Axes."""
+    """Draw a heat map of values (positions, positions) with square cells, and return its Axes."""
     ax = single(ax, (4.6, 3.8))
     draw_heatmap(ax, values, positions, positions, label, {"cmap": SEQUENTIAL, "aspect": "equal", **keywords})
     return ax
@@ -149,7 +149,7 @@ def centred(values: np.ndarray) -> dict[str, Any]:
 
 
 def even(name: str, values: np.ndarray) -> np.ndarray:
-    """The same numbers if they are evenly spaced, as the rows of a heat map must be."""
+    """Check that numbers are evenly spaced, as the rows of a heat map must be, and return them."""
     steps = np.diff(values)
     if steps.size and (steps[0] == 0 or not np.allclose(steps, steps[0])):
         raise ValueError(
@@ -170,7 +170,7 @@ def legend(ax: Axes, entries: Sequence[Any], **keywords: Any) -> None:
 
 
 def position_count(length: float) -> str:
-    """A number of positions as a label writes it: four digits at least, never a power of ten."""
+    """Format a number of positions for a label: whole from 1,000 on, up to four significant digits below."""
     return f"{length:,.0f}" if length >= 1000 else f"{length:.4g}"
 
 

@@ -232,7 +232,7 @@ def derivation(
 
 
 def _square(matrix: np.ndarray, title: str, ax: Axes | None, keywords: dict[str, Any]) -> Axes:
-    """Draw a matrix that takes a vector's dimensions, its columns, to those of another, its rows."""
+    """Draw a square matrix as cells: columns are input dimensions, rows are output dimensions."""
     side = min(9.0, max(3.0, 0.45 * len(matrix) + 0.8))
     ax = canvas.single(ax, (side, side))
     _cells(ax, matrix, {**canvas.centred(matrix), "aspect": "equal", **keywords})

@@ -28,7 +28,7 @@ IN_POINTS = (
 
 
 def inches(text: str) -> float:
-    """Width as text, "3.25in", "89mm", "8.9cm", "242pt" or a number of inches.
+    """Convert a width such as "3.25in", "89mm", "8.9cm", "242pt" or "3.25" (inches) to inches.
 
     Example:
         >>> inches("89mm") == 89 / 25.4, inches("3.5")
@@ -46,7 +46,7 @@ def inches(text: str) -> float:
 
 @contextmanager
 def smaller_text(factor: float) -> Iterator[None]:
-    """Text and lines of this share of their size, for pictures that are drawn meanwhile.
+    """Scale text, lines and ticks by `factor`, at most 1, for pictures drawn inside the `with` block.
 
     A size of text that the reader's own matplotlibrc states is kept.
     """
@@ -63,7 +63,7 @@ def drawn_box(figure: Figure) -> Bbox:
 
 
 def fit_to_width(figure: Figure, width: float) -> Bbox:
-    """Resize a figure, in its shape, until what it draws has this width in inches; the box to save."""
+    """Resize a figure, keeping its shape, until its drawing is `width` inches wide, and return the box to save."""
     before = np.asarray(figure.get_size_inches())
     box = drawn_box(figure)
     for _ in range(4):

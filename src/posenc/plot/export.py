@@ -114,7 +114,7 @@ def _pdf(figure: Figure, **keywords: Any) -> ImageFile:
 
 
 def _sized(data: bytes, media: str, width: bytes, height: bytes) -> ImageFile:
-    """Image whose size is in points."""
+    """Image file of a width and height in points, converted to CSS pixels."""
     return ImageFile(data, media, round(float(width) * 96 / 72), round(float(height) * 96 / 72))
 
 

@@ -110,7 +110,7 @@ def similarity(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """Draw PE·PEᵀ, the dot product of every two rows; diagonals are even where it depends on distance alone.
+    """Draw PE·PEᵀ, the dot product of every two rows; diagonals are constant where it depends on distance alone.
 
     Args:
         encoding: An encoding that adds, with one axis.

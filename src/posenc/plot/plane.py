@@ -101,7 +101,7 @@ def _circle(ax: Axes, radius: float) -> None:
 
 
 def _labels(tips: np.ndarray, points: np.ndarray, start: np.ndarray) -> list[str]:
-    """A label for each rotated vector, then the vector's, which names the positions that did not rotate it."""
+    """Labels of the rotated vectors, then of the vector itself, which names the positions that leave it in place."""
     still = np.isclose(tips, start).all(-1)
     texts = [f"at {point:g}" for point in points]
     moved = ["" if same else text for text, same in zip(texts, still, strict=True)]

@@ -65,7 +65,7 @@ def differences(
     ax: Any = None,
     **keywords: Any,
 ) -> np.ndarray:
-    """Draw the differences of a vector from itself at the first position (adds) or from itself alone (rotates).
+    """Draw how positions change a vector, against the first position (adds) or the vector itself (rotates).
 
     An encoding that adds has a panel for each position but the first, and the vector cancels; one that rotates has a
     panel for each. Above each quarter of the dimensions stands its share of the squared difference.

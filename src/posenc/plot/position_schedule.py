@@ -1,4 +1,4 @@
-"""Positions that a running model used, as a picture: a strip for each call and row, a line for each layer."""
+"""Picture of the positions that a running model used: tokens of all calls in order, markers for groups of layers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from posenc.plot.fonts import literal
 def position_schedule(traced: PositionTrace, *, row: int = 0, ax: Axes | None = None, **keywords: Any) -> Axes:
     """Draw the positions of the keys that each call of a model used, against the tokens in the order of reading.
 
-    Positions that are meant are a grey line. Each group of layers that used the same positions has its own markers;
+    Expected positions are a grey line. Each group of layers that used the same positions has its own markers;
     padding has none.
 
     Args:
@@ -52,7 +52,7 @@ def position_schedule(traced: PositionTrace, *, row: int = 0, ax: Axes | None = 
 
 
 def _series(traced: PositionTrace, row: int) -> dict[str, list[tuple[float, float]]]:
-    """Points (token, position) of layers, those that used the same together."""
+    """Points (token, position) by label; layers that used the same positions share a label."""
     own: dict[str, list[tuple[float, float]]] = {}
     for layer in traced.layers:
         call = traced.calls[layer.call]
@@ -73,5 +73,5 @@ def _series(traced: PositionTrace, row: int) -> dict[str, list[tuple[float, floa
 
 
 def _together(names: list[str]) -> str:
-    """Names of layers that used the same positions."""
+    """Label of layers that used the same positions: the only one, or the first and the last."""
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1].removeprefix('layer ')}"

@@ -77,7 +77,7 @@ def word_order(
 def _compared(
     encoding: Encoding | None, sentence: str, other: str, causal: bool, params: Params | None
 ) -> list[OrderBlindness]:
-    """No encoding, the encoding, and the best-known encodings, each asked about the two orders."""
+    """Results of `order_blindness` for no encoding, the given one, and the best-known encodings."""
     without = order_blindness(sentence, other, causal=causal)
     own = [] if encoding is None else [order_blindness(sentence, other, encoding, causal=causal, params=params)]
     usual = usual_encodings(max(len(words_of(sentence)), len(words_of(other))))

@@ -69,7 +69,7 @@ def _digits(count: int, least_first: bool) -> np.ndarray:
 
 
 def _start(span: int, longest: int | None, rng: np.random.Generator | None) -> int:
-    """Start of 1, or a draw that leaves room for the farthest token."""
+    """Start position: 1, or a uniform draw from 1 to longest - span, so that no position exceeds `longest`."""
     if (longest is None) != (rng is None):
         raise ValueError(
             f"longest and rng must be given together or not at all; got longest={validation.shown(longest)} and "

@@ -10,7 +10,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Family:
-    """Rule of a family of models.
+    """Rule by which a family of multimodal models places its tokens.
 
     Attributes:
         layout: "segments", text and pictures one after the other on three axes (M-RoPE); "overlaid", every token has

@@ -85,7 +85,7 @@ def _per_sample(found: np.ndarray, counts: Sequence[int] | None, batch: int) -> 
 
 
 def _prompt(tokens: np.ndarray, own: np.ndarray, marks: Sequence[int]) -> tuple[np.ndarray, int, int]:
-    """Coordinates of one prompt, the position behind it, and how many grids it used."""
+    """Coordinates of one prompt, the position behind it, and the number of its image end marks."""
     starts, ends = (np.flatnonzero(tokens == mark) for mark in marks)
     position, behind, parts = 0, 0, [np.empty((0, 3), np.int64)]
     used = min(len(starts), len(ends), len(own))

@@ -154,7 +154,7 @@ def _weights(adjacency: Any) -> np.ndarray:
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
-    """Refuse what is no square, before its numbers are copied."""
+    """Refuse arrays that are not square matrices, before their numbers are copied."""
     if len(shape) != 2 or shape[0] != shape[1] or not 1 <= shape[0] <= MOST_NODES:
         raise ValueError(
             f"adjacency must have shape (n, n) for 1 to {MOST_NODES} nodes; got shape {shape}. Give a row and "

@@ -1,4 +1,4 @@
-"""Numbers of a processor, from any library and device, as arrays of NumPy."""
+"""Outputs of a Hugging Face processor, from any library and device, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGEST = 2**53
 
 
 def held(name: str, values: Any) -> np.ndarray:
-    """An array from any library, on the host, whose coordinates fit into memory.
+    """Convert values from any library to a NumPy array, if coordinates for as many tokens fit into memory.
 
     Example:
         >>> held("seconds", [0.5]).tolist()
@@ -40,7 +40,7 @@ def held(name: str, values: Any) -> np.ndarray:
 
 
 def whole_numbers(name: str, values: Any) -> np.ndarray:
-    """An array of whole numbers, from any library, as int64; truth values are none.
+    """Convert integers from any library to a NumPy int64 array; other numbers raise TypeError.
 
     Example:
         >>> whole_numbers("token_types", [0, 1]).tolist()

@@ -1,4 +1,4 @@
-"""Rows of tables of learned positions, which families count from other numbers than 0."""
+"""Rows of learned position tables, with the offset and padding row of each model family."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from posenc.positions.sequences import LONGEST
 
 
 class TableRule(NamedTuple):
-    """Rule by which a family counts.
+    """Rule by which a model family numbers the rows of its position table.
 
     Attributes:
         first: Row of the first token.

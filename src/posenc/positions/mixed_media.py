@@ -125,7 +125,7 @@ class Video(Declared):
 
 @dataclass(frozen=True)
 class Film(Declared):
-    """A video and its sound, cut into chunks of so many steps of time; of each chunk the picture comes first.
+    """A video and its sound in chunks of `chunk` steps of time; in each chunk the pictures come before the sound.
 
     In Qwen2.5-Omni a step is 40 ms and a chunk lasts 2 seconds.
 

@@ -212,7 +212,7 @@ def _times(family: str, rule: Family, videos: np.ndarray, given: Mapping[str, An
 
 
 def token_mask(name: str, tokens: np.ndarray, attention_mask: Any) -> np.ndarray:
-    """Tokens that are no padding, in the shape of the tokens.
+    """Make a boolean mask of the tokens that are not padding, in the shape of `tokens`.
 
     Example:
         >>> token_mask("token_types", np.zeros(2), [0, 1]).tolist()
@@ -235,7 +235,7 @@ def token_mask(name: str, tokens: np.ndarray, attention_mask: Any) -> np.ndarray
 
 
 def _rows(types: np.ndarray, mask: np.ndarray, lengths: Sequence[int] | None) -> list[np.ndarray]:
-    """Tokens of each row without padding, or of each packed document."""
+    """Token kinds of each row without padding, or of each packed document."""
     if lengths is None:
         return [kinds[kept] for kinds, kept in zip(np.atleast_2d(types), np.atleast_2d(mask), strict=True)]
     counts = validation.integers("lengths", lengths, 1, LONGEST)
@@ -261,7 +261,7 @@ def _all_used(pictures: Pictures) -> None:
 
 
 def _whole(found: list[np.ndarray], types: np.ndarray, mask: np.ndarray, rule: Family, *, packed: bool) -> PlacedTokens:
-    """Coordinates of all rows, padding included, with the delta of each."""
+    """Coordinates of all rows with padding filled in, and the rope delta of each row."""
     following = np.array([row.max() + 1 if len(row) else rule.first for row in found], found[0].dtype)
     counts = np.array([len(row) for row in found], following.dtype)
     real = np.float64 if rule.sound == "times" else np.int64
@@ -275,7 +275,7 @@ def _whole(found: list[np.ndarray], types: np.ndarray, mask: np.ndarray, rule: F
 
 
 def grids(name: str, given: Any, side: int) -> np.ndarray:
-    """Frames, rows and columns of each picture.
+    """Check and return frames, rows and columns of patches of each picture, (pictures, 3), int64.
 
     Example:
         >>> grids("image_grid_thw", [[1, 4, 4]], 2).tolist()

@@ -67,7 +67,7 @@ class OrderedKeys(NamedTuple):
         return _in_one_document(query, self.key, _pairs(query, self.key) < 0)
 
     def rank(self, pairs: Array, query: Positions) -> Array:
-        """Number of keys that come first in the order: those of earlier documents, and those of `pairs`; (*batch, n).
+        """Count for each query the keys of earlier documents and those that the mask `pairs` selects; (*batch, n).
 
         Example:
             >>> keys = ordered([20, 10, 30])
@@ -89,14 +89,14 @@ class OrderedKeys(NamedTuple):
         return later & (documents[..., :, None] == documents[..., None, :])
 
     def same_document(self, places: int) -> Array:
-        """Mask of keys whose neighbour so many places before is there, and of their document; (*batch or none, m)."""
+        """Mask of keys that have a key of their own document `places` places before them; (*batch or none, m)."""
         lib = self.key.lib
         there = lib.arange(self.key.array.shape[-1]) >= places
         documents = self.key.documents
         return there if documents is None else there & (lib.xp.roll(documents, places, -1) == documents)
 
     def _aligned(self, index: Array, x: Array) -> Array:
-        """Index (*batch, m) with an axis for each that x has between."""
+        """Reshape an index (*batch, m) to broadcast against x, (*batch, …, m)."""
         between = (1,) * (x.ndim - index.ndim)
         return index.reshape((*index.shape[:-1], *between, index.shape[-1]))
 
@@ -120,7 +120,7 @@ def ordered(key: Array | Positions) -> OrderedKeys:
 
 
 def _picked(numbers: Array, order: Array, key: Positions) -> Array:
-    """Numbers in the order of the keys."""
+    """Sort numbers, which may lack batch axes, by the order of the keys; (*batch, m)."""
     return key.lib.take_along(key.lib.xp.broadcast_to(numbers, order.shape), order)
 
 
@@ -147,7 +147,7 @@ def _follows(key: Positions, compared: Any) -> Array:
 
 
 def _guard(key: Positions) -> Array | None:
-    """Guard of keys in order."""
+    """NaN for rows with a repeated or invalid position, else 0.0, (*batch, 1); where readable, ValueError or None."""
     lib, xp = key.lib, key.lib.xp
     repeated = key.lib.signed(key.array)[..., 1:] == key.lib.signed(key.array)[..., :-1]
     if key.documents is not None:

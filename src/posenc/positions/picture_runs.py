@@ -19,7 +19,7 @@ KINDS = ("text", "image", "video", "audio")
 
 @dataclass
 class Pictures:
-    """Pictures that tokens have not used yet, of all rows of a batch in order, and what their places depend on.
+    """Queue of a batch's pictures that no token has used yet, in order, and settings that place their tokens.
 
     Attributes:
         images: Coordinates of each image from 0; for HunYuan-VL frames, rows and columns of patches.
@@ -68,7 +68,7 @@ def kind_runs(kinds: np.ndarray) -> Iterator[tuple[int, int, int]]:
 
 
 def counted_row(kinds: np.ndarray, pictures: Pictures, rule: Family, family: str) -> np.ndarray:
-    """Positions on one axis, on which every token counts; (n,), int64.
+    """Number every token, whatever its kind, on one axis from `rule.first`; (n,), int64.
 
     Example:
         >>> counted_row(np.array([1, 0]), Pictures(), Family("counted", first=1), "paligemma").tolist()
@@ -190,7 +190,7 @@ def _chunks(times: np.ndarray, chunk: int) -> np.ndarray:
 
 
 def _taken(cells: Iterator[np.ndarray], kind: int, count: int, family: str) -> np.ndarray:
-    """Coordinates of the next picture, which must have so many tokens."""
+    """Coordinates of the next picture, which must have `count` tokens."""
     found = next(cells, None)
     if found is None or len(found) != count:
         raise _no_grid(kind, count, found, family)
@@ -198,7 +198,7 @@ def _taken(cells: Iterator[np.ndarray], kind: int, count: int, family: str) -> n
 
 
 def _no_grid(kind: int, count: int, cells: np.ndarray | None, family: str) -> ValueError:
-    """Error of a run of tokens that no grid belongs to."""
+    """ValueError for a run of picture tokens without a grid, or with a grid of another size."""
     got = "no grid" if cells is None else f"a grid of {len(cells)}"
     return ValueError(
         f"token_types must have a run of {KINDS[kind]} tokens for each grid of {family!r}, as long as its tokens; got "
@@ -208,7 +208,7 @@ def _no_grid(kind: int, count: int, cells: np.ndarray | None, family: str) -> Va
 
 
 def _known(kind: int, kinds: int, family: str) -> None:
-    """Refuse a kind of token that a family has not."""
+    """Refuse a kind of token that the family does not have."""
     if kind not in range(kinds):
         *some, last = map(str, range(kinds))
         raise ValueError(

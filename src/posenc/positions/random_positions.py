@@ -19,14 +19,14 @@ def generator(rng: np.random.Generator) -> np.random.Generator:
 
 
 def rows_of(rows: int | None, length: int) -> tuple[int, ...]:
-    """Leading shape of so many rows of a length; () for None."""
+    """Return the leading shape (rows,) of `rows` rows of `length` tokens, () where `rows` is None."""
     shape = () if rows is None else (validation.integer("rows", rows, 0, 1 << 24),)
     validation.size("rows", length * (shape[0] if shape else 1))
     return shape
 
 
 def outside(positions: Array) -> Positions:
-    """Check positions with a sequence axis, outside a traced program, which would repeat one draw for ever."""
+    """Check that positions have a sequence axis and are not traced: a traced program would repeat one random draw."""
     placed = checked(positions)
     array, lib = placed.array, placed.lib
     if array.ndim < 1:

@@ -92,12 +92,12 @@ class Sharding(Declared):
 
     @property
     def _pieces(self) -> int:
-        """Equal parts that each cut makes."""
+        """Number of equal parts into which the row, or each document, is cut."""
         return self.ranks * (2 if self.scheme == "zigzag" else 1)
 
     @property
     def _lengths(self) -> tuple[int, ...]:
-        """Lengths as they are kept."""
+        """Checked lengths, a tuple with one entry for each document."""
         return self.lengths  # type: ignore[return-value]
 
     @property
@@ -235,7 +235,7 @@ class Sharding(Declared):
         return slice(rank * (heads // self.ranks), (rank + 1) * (heads // self.ranks))
 
     def shard(self, x: Array, rank: int, *, axis: int = 0) -> Array:
-        """Part of a rank of an array that has an entry for each token of the row.
+        """Take a rank's part of an array that has an entry for each token of the row.
 
         Args:
             x: An array of any library.
@@ -303,5 +303,5 @@ def _checked_axis(name: str, x: Array, axis: Any, count: int) -> int:
 
 
 def _taken(x: Array, indices: np.ndarray, axis: int) -> Array:
-    """Entries of x along an axis."""
+    """Entries of x at `indices` along an axis."""
     return x[(slice(None),) * axis + (arrays.library(x).constant(indices),)]

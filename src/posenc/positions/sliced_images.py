@@ -1,4 +1,4 @@
-"""Positions of MiniCPM-V 4.7: an image as a small whole and slices of it, all on one canvas."""
+"""Positions of MiniCPM-V 4.7: an image as a downscaled overview and its slices, all on one canvas."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class SliceMarks(Declared):
 
 @dataclass
 class Frame:
-    """An image, or a frame of a video: a small whole (begin to end), then slices, up to the marks that close it.
+    """An image or a video frame: an overview of the whole (begin to end), then its slices, up to the closing marks.
 
     Attributes:
         kind: Kind of its tokens.
-        begin: First token of the small whole.
-        end: Token behind the small whole.
+        begin: First token of the overview.
+        end: Token behind the overview.
         slices: First token of each slice, and the one behind it.
         close: Token behind its last mark.
     """
@@ -177,7 +177,7 @@ def _frames(kinds: np.ndarray, ids: list[int], marks: SliceMarks) -> list[Frame]
 
 
 def _place(places: np.ndarray, frame: Frame, origin: int, sizes: dict[int, Iterator[tuple[int, int]]]) -> int:
-    """Write the coordinates of a frame; the position behind it."""
+    """Write the coordinates of a frame into `places`, and return the position behind it."""
     whole = _size(sizes, frame.kind, frame.begin, frame.end)
     tiles = [_size(sizes, frame.kind, *tile) for tile in frame.slices]
     columns = _columns(frame.slices)
@@ -200,7 +200,7 @@ def _place(places: np.ndarray, frame: Frame, origin: int, sizes: dict[int, Itera
 
 
 def _size(sizes: dict[int, Iterator[tuple[int, int]]], kind: int, begin: int, end: int) -> tuple[int, int]:
-    """Rows and columns of tokens of the next crop, which must have as many tokens."""
+    """Rows and columns of tokens of the next crop, which must have end - begin tokens."""
     found = next(sizes[kind], None)
     if found is None or found[0] * found[1] != end - begin:
         got = "no size" if found is None else f"a size of {found[0] * found[1]}"
@@ -212,7 +212,7 @@ def _size(sizes: dict[int, Iterator[tuple[int, int]]], kind: int, begin: int, en
 
 
 def _columns(slices: list[tuple[int, int]]) -> int:
-    """Slices in a row: up to the first two that more than their two marks separate."""
+    """Slices a row: those before the first gap of more than two marks; all if that does not divide their number."""
     gaps = (later[0] - earlier[1] for earlier, later in itertools.pairwise(slices))
     columns = next((place for place, gap in enumerate(gaps, 1) if gap > 2), len(slices))
     return columns if columns and len(slices) % columns == 0 else len(slices)

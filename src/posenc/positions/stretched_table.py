@@ -52,7 +52,7 @@ class Stretch:
 
 
 def inside(positions: Array, last: int, lib: Library) -> Array:
-    """Guard of positions from 0 to `last`: 0.0; for others ValueError, or NaN where they cannot be read."""
+    """Check positions from 0 to `last`: 0.0 inside; outside, ValueError, or NaN where they cannot be read."""
     ends = lib.extremes(positions)
     if ends is not None and not (ends[0] >= 0 and ends[1] <= last):
         raise ValueError(

@@ -8,7 +8,7 @@ from posenc.positions.ordered_keys import OrderedKeys
 
 
 def sums_upto(sums: Array, count: Array, lib: Library) -> Array:
-    """Cumulative sums over keys in order up to the first `count` keys, zero for none.
+    """Pick from cumulative sums over ordered keys the sum of the first `count` keys; 0 for count 0.
 
     Args:
         sums: Cumulative sums, (*batch, heads, m, channels).
@@ -32,7 +32,7 @@ def sums_upto(sums: Array, count: Array, lib: Library) -> Array:
 
 
 def over_keys(x: Array, keys: OrderedKeys, taps: Array) -> Array:
-    """Filter over keys in order: the last tap reads the key itself, the one before the key before in its document.
+    """Filter over ordered keys: the last tap reads the key itself, earlier taps the keys before it in its document.
 
     Args:
         x: (*batch, heads, m, channels).

@@ -70,7 +70,7 @@ def whole_distances(query_positions: Positions, key_positions: Positions) -> tup
 
 
 def guarded(score: Array, guard: Array | None) -> Array:
-    """Score with the guard of its distances: NaN where a distance is not known.
+    """Add the guard of its distances to a score, so that invalid ones give NaN; without a guard return the score.
 
     Example:
         >>> import numpy as np

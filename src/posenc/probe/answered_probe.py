@@ -34,7 +34,7 @@ class AnsweredProbe(NamedTuple):
     expected: ModelPositions
 
     def read_layers(self, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
-        """What each layer does, with the error bars of a type and of the one that keys are cached in."""
+        """Read and judge every layer; error bars are those of `dtype` and of `keys`, the dtype of cached keys."""
         rotated = values_finding(self.layout, self.prompts, self.answers, dtype)
         if rotated is not None:  # sums of rotated values show no weights
             return (), Diagnosis(False, (rotated,), compared="sums of equal values", looked_at=("values",))

@@ -89,7 +89,7 @@ def _from_npz(path: Path) -> dict[str, Any]:
 
 
 def _from_lines(text: bytes, prompts: Sequence[Prompt], vocabulary: int) -> dict[str, Any]:
-    """Objects one behind another: {"name": ..., "logits": ...} or {"name": ..., "response": a completion}."""
+    """Read answers from JSON objects, {"name": ..., "logits": ...} or {"name": ..., "response": a completion}."""
     held: dict[str, Any] = {}
     by_name = {prompt.name: prompt for prompt in prompts}
     for number, line in enumerate(_objects(text), 1):
@@ -170,7 +170,7 @@ def _rows(held: Mapping[str, Any], prompt: Prompt, stream: Stream) -> np.ndarray
 
 
 def _require_logits(rows: np.ndarray, prompt: Prompt, stream: Stream) -> None:
-    """Refuse what shows no scores: numbers that are none, tokens that were left out, and probabilities."""
+    """Refuse rows that show no scores: those with NaN, infinite or missing logits, and probabilities."""
     read = rows[:, stream.constant :]
     lost = np.argwhere(~np.isfinite(read))
     if len(lost):

@@ -38,7 +38,7 @@ class Sizes(NamedTuple):
     rows: int = 0
 
     def shape(self, letters: str) -> tuple[int, ...]:
-        """Shape of a tensor by letters: hidden, inner (I: two), queries, keys, d head, n heads, experts, rows, t 2."""
+        """Return the shape that letters name, for example "ih" for (inner, hidden); `widths` lists all letters."""
         widths = {
             "h": self.hidden, "i": self.inner, "I": 2 * self.inner, "q": self.heads * self.head,
             "k": self.groups * self.head, "d": self.head, "n": self.heads, "e": self.experts, "r": self.rows,
@@ -53,7 +53,7 @@ SizeKeys = Callable[[Sizes], dict[str, Any]]
 
 
 def llama_sizes(sizes: Sizes) -> dict[str, Any]:
-    """Keys of a config for these widths, as most architectures spell them."""
+    """Return the config keys of these widths, as Llama and most other architectures spell them."""
     return {
         "hidden_size": sizes.hidden, "intermediate_size": sizes.inner, "num_attention_heads": sizes.heads,
         "num_key_value_heads": sizes.groups, "head_dim": sizes.head, "vocab_size": sizes.vocabulary,
@@ -62,7 +62,7 @@ def llama_sizes(sizes: Sizes) -> dict[str, Any]:
 
 
 def biases(prefix: str, **letters: str) -> dict[str, str]:
-    """Biases of projections, which are zero, with the letters of their shapes."""
+    """Name the biases of a module's projections, each with the letters of its shape (see `Sizes.shape`)."""
     return {f"{prefix}.{name}.bias": shape for name, shape in letters.items()}
 
 
@@ -78,7 +78,7 @@ class EmptyVision(NamedTuple):
     tensors: Mapping[str, tuple[int | Literal["h"], ...]]
 
     def zeros(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Its tensors by name."""
+        """Return the tower's tensors by name, all zero, float32."""
         shapes = {name: [sizes.hidden if one == "h" else one for one in shape] for name, shape in self.tensors.items()}
         return {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
 

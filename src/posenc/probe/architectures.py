@@ -13,12 +13,12 @@ from posenc.probe.latent_weights import latent_keys
 
 
 def with_keys(**more: Any) -> SizeKeys:
-    """Keys as Llama spells them, and some more."""
+    """Make a function that returns Llama's config keys of a probe's widths, with `more` keys added."""
     return lambda sizes: {**llama_sizes(sizes), **more}
 
 
 def neox_sizes(sizes: Sizes) -> dict[str, Any]:
-    """Keys as GPT-NeoX spells them; the width of a head follows from the others."""
+    """Return the config keys of these widths as GPT-NeoX spells them, without head_dim, which follows from them."""
     return {
         "hidden_size": sizes.hidden, "intermediate_size": sizes.inner, "num_attention_heads": sizes.heads,
         "vocab_size": sizes.vocabulary, "layer_norm_eps": 1e-12,

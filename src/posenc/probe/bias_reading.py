@@ -82,7 +82,7 @@ def read_biases(layout: ProbeLayout, answers: Answers, dtype: str) -> tuple[Laye
 
 
 def _layer_bias(layout: ProbeLayout, rows: np.ndarray, layer: int, dtype: str) -> LayerBias:
-    """The weight at distance t is w = e^b(t) / S(t), where S(t) sums e^b up to t, so that S(t-1) = S(t)·(1 - w)."""
+    """Read a layer's biases b off weights w = e^b(t) / S(t); S(t) sums e^b up to t, so that S(t-1) = S(t)·(1 - w)."""
     heads = range(layout.stream.heads)
     weights = np.array([key_weights(layout, rows, layer, head) for head in heads])
     lost = ~(weights > LEAST_WEIGHT) | ~(weights < 1)

@@ -62,7 +62,7 @@ class LayerBuckets:
 
 
 def asked_buckets(positions: ModelPositions, length: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Distances to earlier and to later keys that are asked: near ones, both sides of every bucket's edge, and far."""
+    """Return distances to ask, to earlier and to later keys: near ones, both sides of bucket edges, and the longest."""
     encodings = [one for group in positions.groups for one in group.encodings if isinstance(one, T5Bias)]
     longest = min(length, 2 * max(one.max_distance for one in encodings))
     distances = np.arange(longest + 1)
@@ -78,7 +78,7 @@ def asked_buckets(positions: ModelPositions, length: int) -> tuple[tuple[int, ..
 def read_buckets(
     layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtypes: tuple[str, str], buckets: int
 ) -> tuple[LayerBuckets, ...]:
-    """The buckets of every layer of the encoder, then of the decoder; `dtypes`: of the engine, and of its cache."""
+    """Read the buckets of every layer, the encoder's first; `dtypes` are those of the engine and of cached keys."""
     layers = layout.stream.layers // 2
     return tuple(
         _layer_buckets(
@@ -97,7 +97,7 @@ def _by_distance(part: str, prompts: Sequence[Prompt], answers: Answers) -> dict
 def _layer_buckets(
     layout: ProbeLayout, rows: dict[int, np.ndarray], place: tuple[str, int, int], dtypes: tuple[str, str], buckets: int
 ) -> LayerBuckets:
-    """The weight of the key is e^b(distance) over a sum in which every key counts alike, wherever the key stands."""
+    """Read a layer's buckets off weights e^b(distance) / sum, whose sum is the same wherever the key stands."""
     part, layer, number = place
     distances = np.array(sorted(rows))
     weights = np.array(
@@ -116,7 +116,7 @@ def _layer_buckets(
 
 
 def _decoded(biases: np.ndarray, errors: np.ndarray, buckets: int) -> np.ndarray:
-    """Rows of the table that fit, (distances,), where that of distance 0 is the one with which all fit best."""
+    """Find the table row of each distance, (distances,), -1 for none; distance 0 gets the row by which all fit best."""
     codes = bucket_codes(buckets)
     gap = np.abs(biases.T[None, :, None] - (codes[None] - codes[:, None])[:, None]).max(-1)  # (start, distance, row)
     gap = np.where(np.isnan(gap), np.inf, gap)
@@ -153,7 +153,7 @@ def later_key_finding(layout: ProbeLayout, answers: Answers) -> Finding | None:
 
 
 def merged_parts(layers: Sequence[LayerBuckets], verdicts: Sequence[Diagnosis]) -> Diagnosis:
-    """The verdicts of all layers as one, whose findings name the part where it is one alone."""
+    """Merge the verdicts of all layers; a finding in only the encoder or only the decoder names that part."""
     by_part = {
         part: merged_layers([one for one, layer in zip(verdicts, layers, strict=True) if layer.part == part])
         for part in PARTS

@@ -22,14 +22,14 @@ Tensors = dict[str, np.ndarray]
 
 
 def bucket_codes(buckets: int) -> np.ndarray:
-    """Biases of each bucket, (buckets, heads): rising, rising ever faster, and two that tell neighbours apart."""
+    """Make biases that tell buckets apart, (buckets, heads): linear, quadratic, and two that alternate."""
     number = np.arange(buckets)
     share = number / max(buckets - 1, 1)
     return np.stack([2 * share, 2 * share**2, number % 2 - 0.5, number // 2 % 2 - 0.5], 1)
 
 
 def bucket_head_width(layers: int) -> int:
-    """Width of a head: all read-outs of the encoder's layers pass through the values of one cross attention."""
+    """Return a head width at which one cross-attention's values can carry all read-outs of the encoder's layers."""
     return max(8, -(-layers * (HEADS + 1) // HEADS))
 
 
@@ -76,7 +76,7 @@ def _attention(sizes: Sizes) -> Tensors:
 
 
 def _self_attention(stream: Stream, sizes: Sizes, unit: float, layer: int) -> Tensors:
-    """Scores are the biases alone; each head writes its weight on the key, the first one the sum of its weights too."""
+    """Make projections by which scores are biases alone; heads write their weight on the key, head 0 the sum too."""
     matrices, size = _attention(sizes), TOKEN_VALUE * LAYER_SHARE
     for head in range(sizes.heads):
         matrices["v"][head * sizes.head, IS_KEY] = 1 / unit
@@ -87,7 +87,7 @@ def _self_attention(stream: Stream, sizes: Sizes, unit: float, layer: int) -> Te
 
 
 def _cross_attention(stream: Stream, sizes: Sizes, unit: float) -> Tensors:
-    """Every head attends to the token that is asked; its values are what the encoder's layers wrote there."""
+    """Make projections by which heads attend to the asked token and copy what the encoder's layers wrote there."""
     matrices = _attention(sizes)
     heads = np.arange(sizes.heads) * sizes.head
     matrices["q"][heads, stream.constant] = ATTENDS / unit

@@ -34,7 +34,7 @@ def layers_needed(positions: ModelPositions) -> int:
 
 
 def layers_of_model(config: Mapping[str, Any], positions: ModelPositions) -> int:
-    """Layers of the whole model; as many as a probe has where neither the file nor its positions count them."""
+    """Return the number of layers of the whole model; 3 where neither its positions nor the file state it."""
     numbered = [layer + 1 for group in positions.groups for layer in group.layers]
     stated = config.get(layer_key(config))
     return max(numbered, default=stated if isinstance(stated, int) else FEWEST_LAYERS)
@@ -62,7 +62,7 @@ def probe_config(
 
 
 def whole_config(written: dict[str, Any], row: ProbeArchitecture, sizes: Sizes) -> dict[str, Any]:
-    """The config of the whole model: that of its text, nested or, where the file's is flat, with the other keys."""
+    """Return the whole model's config: the written text config, with an empty vision tower where the model has one."""
     if row.vision is None:
         return written
     whole = written["model_type"].removesuffix("_text")
@@ -73,7 +73,7 @@ def whole_config(written: dict[str, Any], row: ProbeArchitecture, sizes: Sizes) 
 
 
 def require_same_positions(config: Mapping[str, Any], written: Mapping[str, Any], layers: int) -> ModelPositions:
-    """The positions of the written config, where they are those of the first layers of the file.
+    """Return the positions of the written config, which must equal those of the file's first layers.
 
     Raises:
         ValueError: The smaller widths change what the file says of positions.

@@ -71,7 +71,7 @@ class ProbedScores(ObservedLogits):
 def probed_scores(
     layout: ProbeLayout, shown: LayerScores, reading: LayerRotation, axes: int
 ) -> RotationEvidence | None:
-    """The scores of a layer as evidence, with `axes` coordinates, alike in a text; None where no key was seen."""
+    """Turn a layer's scores into evidence; text distances count for all `axes` coordinates. None if no key is seen."""
     usable = np.isfinite(shown.scores).all(0)
     if not usable.any():
         return None
@@ -102,7 +102,7 @@ def probed_scores(
 def _key_as_seen(
     layout: ProbeLayout, scores: np.ndarray, distances: np.ndarray, reading: LayerRotation, key: np.ndarray
 ) -> ObservedVectors:
-    """The key of ones, rotated back by each distance; scores hold the amplitude of query and key, and keys have one."""
+    """Recover the key of ones as rotated back by each distance: scores over the square root of their amplitude."""
     rotated = np.repeat(key, len(distances), axis=0)
     channels = layout.first + np.arange(layout.stream.queries)
     rotated[:, channels] = scores.T

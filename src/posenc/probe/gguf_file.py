@@ -25,7 +25,7 @@ OF_HEADS: Mapping[str, tuple[str, ...]] = {
 
 
 def require_gguf(plan: ProbePlan) -> str:
-    """The architecture under which llama.cpp knows the probe's.
+    """Return llama.cpp's name of the probe's architecture.
 
     Raises:
         ValueError: No GGUF file is written for it.
@@ -99,7 +99,7 @@ def _renamed(plan: ProbePlan, tensors: Tensors, names: Any, positions: ModelPosi
 
 
 def _new_name(names: Any, name: str) -> str:
-    """The name of a tensor in llama.cpp, whose list has some names with another part in front."""
+    """Return llama.cpp's name of a tensor, looked up also without its first part and behind a "transformer" part."""
     for known in (name, name.partition(".")[2], f"transformer.{name}"):
         found = names.get_name(known, try_suffixes=(".weight", ".bias"))
         if found is not None:
@@ -108,12 +108,12 @@ def _new_name(names: Any, name: str) -> str:
 
 
 def _left_out(architecture: str, name: str) -> bool:
-    """Whether llama.cpp knows no such tensor: it is zero."""
+    """Whether a tensor is left out because llama.cpp's architecture has none of this name (BLOOM's output.weight)."""
     return architecture == "bloom" and name == "output.weight"
 
 
 def _as_converted(plan: ProbePlan, name: str, array: np.ndarray, positions: ModelPositions) -> np.ndarray:
-    """A tensor as the converter writes it."""
+    """Return a tensor with the values and layout that llama.cpp's converter writes."""
     row = plan.architecture
     if row.norm_offset and "norm" in name:
         return array + row.norm_offset
@@ -125,14 +125,14 @@ def _as_converted(plan: ProbePlan, name: str, array: np.ndarray, positions: Mode
 
 
 def _side_by_side(plan: ProbePlan, array: np.ndarray) -> np.ndarray:
-    """A fused projection with all queries first, which the file has head by head."""
+    """Reorder a fused projection from head by head to all queries, then all keys, then all values."""
     sizes = plan.sizes
     by_head = array.reshape(sizes.heads, 3, sizes.head, *array.shape[1:])
     return by_head.swapaxes(0, 1).reshape(array.shape)
 
 
 def _in_layout(plan: ProbePlan, array: np.ndarray, positions: ModelPositions) -> np.ndarray:
-    """Rows of each head of queries or keys in the layout by which the architecture rotates."""
+    """Reorder the rows of each query or key head for the pairing by which llama.cpp's architecture rotates."""
     row, head = plan.architecture, plan.sizes.head
     layout = ARCHITECTURES[row.gguf].pairing
     rope = next((RotationUsage(one).rope for group in positions.groups if (one := group.rotary_encoding)), None)
@@ -153,7 +153,7 @@ def _experts(name: str, array: np.ndarray) -> Tensors:
 
 
 def _latent_halves(plan: ProbePlan, name: str, array: np.ndarray) -> Tensors:
-    """The projection out of the latent vector: keys transposed, which queries absorb, and values."""
+    """Split kv_b_proj into k_b, transposed in each head so that queries can absorb it, and v_b."""
     block = f"blk.{name.split('.')[2]}.attn_"
     by_head = array.reshape(plan.sizes.heads, plan.first + VALUES, -1)
     keys, values = by_head[:, : plan.first], by_head[:, plan.first :]

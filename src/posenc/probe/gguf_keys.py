@@ -28,7 +28,7 @@ NO_POOLING = 0
 
 
 def position_keys(name: str, positions: ModelPositions, config: Mapping[str, Any]) -> tuple[Keys, Keys]:
-    """Keys of positions, and the divisors of frequencies; what the format cannot say is left to the engine.
+    """Return the GGUF keys of positions, and frequency divisors; the engine decides what the format cannot state.
 
     Raises:
         ValueError: The format has no keys for these positions.
@@ -47,18 +47,18 @@ def position_keys(name: str, positions: ModelPositions, config: Mapping[str, Any
 
 
 def scaled_by_layers(row: ProbeArchitecture) -> bool:
-    """Whether llama.cpp takes the scale of logits from widths in a model of so many layers, and no key states it."""
+    """Whether llama.cpp takes the scale of logits from widths at one count of layers, without a key for it."""
     return bool(row.gguf) and ARCHITECTURES[row.gguf].scale == "layers"
 
 
 def layers_that_scale(row: ProbeArchitecture, positions: ModelPositions, layers: int) -> int | None:
-    """The layers that a GGUF file must have for llama.cpp to scale logits as the file states; None for any number."""
+    """Return the count of layers at which llama.cpp scales logits as the config states; None if any count will do."""
     scaled = any(group.logit_factor != 1.0 for group in positions.groups)
     return layers if scaled and scaled_by_layers(row) and layers == ARCHITECTURES[row.gguf].largest else None
 
 
 def _sayable(encoding: Encoding, group: LayerGroup, layout: PairLayout | None) -> Encoding:
-    """The encoding in the layout of the architecture; YaRN's `truncate` has no key, and llama.cpp truncates."""
+    """Return the encoding in the architecture's pairing, and YaRN with truncate=True, since llama.cpp truncates."""
     if not isinstance(encoding, RotaryEncoding) or layout is None:
         return encoding
     usage = RotationUsage(encoding).with_rope(pairing=layout)
@@ -68,7 +68,7 @@ def _sayable(encoding: Encoding, group: LayerGroup, layout: PairLayout | None) -
 
 
 def _latent(name: str, positions: ModelPositions, length: int) -> Keys:
-    """Keys as the converter writes them for DeepSeek: of mscale_all_dim a tenth, and nothing of the softmax scale.
+    """Return the keys that the converter writes for DeepSeek: 0.1 · mscale_all_dim, and no scale of the softmax.
 
     llama.cpp makes both the scale and the factor of cosines and sines of that one number.
     """
@@ -91,7 +91,7 @@ def _without_mscale(encoding: Encoding) -> Encoding:
 
 
 def _of_rotating_layers(name: str, positions: ModelPositions, length: int) -> tuple[Keys, Keys]:
-    """Keys of the rotation of layers without a window, or of all that rotate, as of a model that has these alone."""
+    """Return rope keys and divisors of rotating layers without a window, else of all, as if there were no others."""
     rotating = tuple(group for group in positions.groups if group.rotary_encoding is not None)
     groups = tuple(group for group in rotating if group.window is None) or rotating
     numbered = tuple(range(sum(len(group.layers) for group in groups)))
@@ -103,7 +103,7 @@ def _of_rotating_layers(name: str, positions: ModelPositions, length: int) -> tu
 
 
 def _windows(name: str, positions: ModelPositions) -> Keys:
-    """The window and its layers, and the base that these have."""
+    """Return the keys of the sliding window, of the layers that have it and, where there is one, of their base."""
     windows = {layer: window for (_, layer), window in windows_of_layers(positions).items()}
     sizes = [window for window in windows.values() if isinstance(window, Window)]
     if not sizes:
@@ -157,7 +157,7 @@ OTHER_PARTS: Mapping[str, Keys] = {
 
 
 def _latent_keys(plan: ProbePlan) -> Keys:
-    """Widths of latent attention, in which one head of compressed keys serves all queries."""
+    """Return the keys of latent attention's widths, for one head of compressed keys that serves all queries."""
     rotated = plan.stream.queries
     return {
         "attention.head_count_kv": 1, "attention.q_lora_rank": 4 * LATENT, "attention.kv_lora_rank": LATENT,

@@ -33,7 +33,7 @@ COARSER = (("float32", "float16"), ("float16", "float16"), ("bfloat16", "bfloat1
 
 
 def computed_in(dtype: str, verdict: Diagnosis) -> Diagnosis:
-    """The verdict with the error bars of a coarser type: a note where keys alone were cached in it, else a finding."""
+    """Mark a verdict that a coarser type's error bars explain: a note for keys cached in float16, else a finding."""
     if dtype == "float32":
         note = "scores are as coarse as keys that are cached in float16, and error bars allow for that"
         return replace(verdict, notes=(*verdict.notes, note))
@@ -47,7 +47,7 @@ def computed_in(dtype: str, verdict: Diagnosis) -> Diagnosis:
 def judge_layers(
     layout: ProbeLayout, expected: ModelPositions, shown: list[LayerScores], layers: tuple[LayerRotation, ...]
 ) -> Diagnosis:
-    """Every layer against its group, those with the same scores and group once; then the windows."""
+    """Judge every layer against its group, equal layers only once, then the windows; merge the verdicts."""
     judged: list[tuple[int, Diagnosis]] = []
     by_layer = {reading.layer: scores for reading, scores in zip(layers, shown, strict=True)}
     for reading, scores in zip(layers, shown, strict=True):
@@ -61,7 +61,7 @@ def judge_layers(
 
 
 def merged_layers(verdicts: list[Diagnosis], *looked_at: PositionField) -> Diagnosis:
-    """The verdicts of all layers as one, which looked at these fields besides."""
+    """Merge the verdicts of all layers into one; `looked_at` are further fields that were compared."""
     merged = merged_diagnosis([replace(verdict, findings=()) for verdict in verdicts])
     fields = {*merged.looked_at, "other layers", *looked_at}
     shown = tuple(field for field in GIVE if field in fields)
@@ -126,7 +126,7 @@ def read_off(group: LayerGroup, reading: LayerRotation) -> tuple[Finding, ...]:
 
 
 def _with_layers(verdicts: list[Diagnosis]) -> tuple[Finding, ...]:
-    """Findings of the layers, each once, with its layers where it is not in all."""
+    """Return each finding once, with its layers unless all have it."""
     layers_of: dict[Finding, list[int]] = {}
     for layer, verdict in enumerate(verdicts):
         for finding in verdict.findings:
@@ -138,7 +138,7 @@ def _with_layers(verdicts: list[Diagnosis]) -> tuple[Finding, ...]:
 
 
 class WindowDifference(NamedTuple):
-    """A side of a layer's window on which it ends elsewhere than is meant."""
+    """Side of a layer's window that ends elsewhere than the config says."""
 
     layer: int
     side: str
@@ -147,7 +147,7 @@ class WindowDifference(NamedTuple):
 
 
 def windows_that_differ(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> Iterator[WindowDifference]:
-    """Windows that end elsewhere than the config says; of an encoder, on either side."""
+    """Yield the windows that end elsewhere than the config says; of an encoder, each side by itself."""
     stated = {layer: window for (_, layer), window in windows_of_layers(expected).items()}
     for reading in layers:
         window = stated.get(reading.layer)
@@ -175,7 +175,7 @@ def _keys(size: int | None) -> str:
 
 
 def _keys_between(seen: int, hidden: int | None) -> str:
-    """Keys that are seen in words; not every distance was asked, so their number may be between two."""
+    """Say how many keys are seen, as a range where the distances between were not asked."""
     if hidden is None or hidden == seen + 1:
         return _keys(None if hidden is None else seen)
     return f"{seen} to {hidden - 1} positions"

@@ -16,7 +16,7 @@ LARGE = 64.0
 
 
 def latent_keys(sizes: Sizes) -> dict[str, Any]:
-    """Keys of a config for these widths; all layers are dense."""
+    """Return the config keys of these widths for latent attention, with all layers dense (no experts)."""
     return {
         **{key: value for key, value in llama_sizes(sizes).items() if key != "head_dim"},
         "num_key_value_heads": sizes.heads, "kv_lora_rank": LATENT, "v_head_dim": VALUES,
@@ -25,7 +25,7 @@ def latent_keys(sizes: Sizes) -> dict[str, Any]:
 
 
 def latent_projections(stream: Stream, sizes: Sizes, first: int, score: float) -> dict[str, np.ndarray]:
-    """Projections and norms of a layer; queries of size `score` in the slice that rotates, keys of ones."""
+    """Make a layer's projections and norms, for queries of size `score` in one rotated channel and a key of ones."""
     rank, unit = LATENT * 4, stream.unit
     down = np.zeros((rank, sizes.hidden))
     asked = np.arange(stream.queries)

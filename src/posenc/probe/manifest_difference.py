@@ -30,7 +30,7 @@ RoleFields = tuple[str, tuple[FieldDifference, ...]]
 
 
 def manifest_difference(expected: ModelPositions, layout: ProbeLayout, layers: Sequence[object]) -> Difference | None:
-    """What each layer and role should be and what was read, where they differ, as `diff` says it of two files.
+    """Compare what was read of each layer and role with the config's manifest, in the form of a `diff` of two files.
 
     Args:
         expected: What the config states.
@@ -54,7 +54,7 @@ def manifest_difference(expected: ModelPositions, layout: ProbeLayout, layers: S
 
 
 def short_lines(difference: Difference) -> list[str]:
-    """The difference in lines, of which each layer and role has a few."""
+    """Return the difference as lines, with at most four fields for each layer and role."""
     lines = []
     for part in difference.parts:
         rest = len(part.fields) - SHOWN
@@ -101,7 +101,7 @@ def _of_rotation(meant: ManifestPairs | None, read: LayerRotation, layout: Probe
 
 
 def _size(meant: float, read: LayerRotation) -> Iterator[FieldDifference]:
-    """The amplitude of queries and of keys, whose product is read."""
+    """Yield the amplitude if it differs: the square root of the read product of the queries' and keys' factors."""
     if abs(read.amplitude - meant * meant) > ERRORS * read.amplitude_error:
         size = np.sqrt(abs(read.amplitude))
         shown = f"{size:.6g} ± {read.amplitude_error / 2 / max(size, 1e-9):.1g}"
@@ -109,7 +109,7 @@ def _size(meant: float, read: LayerRotation) -> Iterator[FieldDifference]:
 
 
 def _of_frequencies(meant: ManifestPairs, read: LayerRotation) -> Iterator[FieldDifference]:
-    """The base and the scaling where frequencies are those of a base, else the pair that is furthest off."""
+    """Yield how frequencies differ: by base and scaling where they follow one base, else by the pair furthest off."""
     frequencies, errors = np.array(read.frequencies), np.array(read.errors)
     stated = np.abs(meant.frequencies)
     if len(stated) != len(frequencies):

@@ -26,7 +26,7 @@ MOST_BUCKETS = 256
 
 
 def plan_of(row: ProbeArchitecture, positions: ModelPositions, config: Mapping[str, Any], layers: int) -> ProbePlan:
-    """The plan of a probe with so many layers.
+    """Plan a probe of `layers` layers for these positions.
 
     Raises:
         ValueError: The positions are not of the kind that the architecture is known for.
@@ -65,7 +65,7 @@ def _rotation_plan(row: ProbeArchitecture, positions: ModelPositions, layers: in
 
 
 def scaled_width(row: ProbeArchitecture, head: int, factor: float) -> int:
-    """Width of the stream for each head: that of a head, but where llama.cpp divides logits by its root.
+    """Return the stream's width for each head: the head's own, unless llama.cpp scales logits by the stream's width.
 
     It does so in the largest Gemma, whose key for it GGUF lacks; in the others the width says nothing of positions.
     """

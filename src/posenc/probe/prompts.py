@@ -47,7 +47,7 @@ class Prompt:
     decoder_tokens: tuple[int, ...] | None = None
 
     def plain(self) -> dict[str, object]:
-        """As `probe.json` has it."""
+        """Return the prompt as plain data for probe.json."""
         held = asdict(self)
         return held if self.decoder_tokens is not None else {key: held[key] for key in held if key != "decoder_tokens"}
 
@@ -151,13 +151,13 @@ def bias_prompt(length: int) -> Prompt:
 
 
 def value_prompt(position_ids: bool, axes: int = 1) -> Prompt:
-    """Make a prompt of keys alone, whose values have the same sum in every row, unless they rotate."""
+    """Make a prompt of equal key tokens, so that attention output is the same in every row unless values rotate."""
     places = _of_coordinates([tuple(range(EQUAL))] * axes) if position_ids else None
     return Prompt(VALUES, (KEY,) * EQUAL, tuple(range(1, EQUAL)), places)
 
 
 def bucket_prompts(before: Iterable[int], after: Iterable[int]) -> list[Prompt]:
-    """Prompts with the key so far before or after the query, for the encoder and for the decoder; and one more.
+    """Make prompts with the key at each distance from the query, for the encoder and for the decoder; and one more.
 
     In it the key comes after the query, where a decoder must not see it.
     """
@@ -178,7 +178,7 @@ def bucket_prompts(before: Iterable[int], after: Iterable[int]) -> list[Prompt]:
 
 
 def row_prompts(last: int, position_ids: bool) -> list[Prompt]:
-    """Positions 0 to 4, every power of two and its neighbours, and the last; in one prompt, or by position ids."""
+    """Make prompts for positions 0 to 4, around powers of two, and `last`: one prompt, or one for each position id."""
     near = {power + step for power in asked_distances(max(last, 1)) for step in (-1, 0, 1)}
     rows = tuple(sorted(row for row in {0, 1, 2, 3, 4, last, *near} if 0 <= row <= last))
     if not position_ids:
@@ -187,7 +187,7 @@ def row_prompts(last: int, position_ids: bool) -> list[Prompt]:
 
 
 def window_prompt(length: int, windows: Iterable[int]) -> list[Prompt]:
-    """A prompt whose rows show up to which distance the key is seen, dense at the edges of the windows."""
+    """Make the prompt that shows up to which distance the key is seen, with dense rows at the edges of windows."""
     asked = sorted({window for window in windows if window <= LONGEST_WINDOW})
     longest = max([length, *(window + EDGE for window in asked)])
     edges = {window + step for window in asked for step in range(-EDGE, EDGE + 1)}

@@ -86,7 +86,7 @@ def read_probe(
 
 
 def _read_without_softcaps(probe: AnsweredProbe, dtype: str, exact: ProbeReading) -> ProbeReading | None:
-    """The reading as of an engine that leaves softcaps out, if that explains more of its answers."""
+    """Read the answers as those of an engine that skips softcaps; None unless that explains more of them."""
     found = []
     for uncapped, note in _without_softcaps(probe):
         reading = _read(uncapped, dtype)
@@ -100,7 +100,7 @@ def _read_without_softcaps(probe: AnsweredProbe, dtype: str, exact: ProbeReading
 
 
 def _without_softcaps(probe: AnsweredProbe) -> Iterator[tuple[AnsweredProbe, str]]:
-    """The probe as an engine answers it that leaves softcaps out, and what that is in words."""
+    """Yield the probe without one or both of its softcaps, each with a note; nothing unless it has both."""
     layout = probe.layout
     attention, output = layout.attention_cap, layout.output_cap
     left_out = {
@@ -116,13 +116,13 @@ def _without_softcaps(probe: AnsweredProbe) -> Iterator[tuple[AnsweredProbe, str
 
 
 def _read(probe: AnsweredProbe, dtype: str, keys: str = "float32") -> ProbeReading:
-    """The reading with the error bars of a type, and of the one that keys are cached in."""
+    """Read a probe with the error bars of an engine that computes in `dtype` and caches keys in `keys`."""
     layers, diagnosis = probe.read_layers(dtype, keys)
     return ProbeReading(layers, diagnosis.looked_at_in(probe.expected), probe.answers.engine, dtype)
 
 
 def _read_as_coarsely_as_needed(probe: AnsweredProbe, exact: ProbeReading) -> ProbeReading:
-    """The reading with the error bars of a narrow type where only these explain it, with what that means.
+    """Read with a narrow type's error bars where only these explain the answers, and say so; else return `exact`.
 
     Many engines compute in float32 and keep keys in float16. A mistake that explains the scores to float32 stands:
     wide error bars would hide one that is small at the distances that were asked. Another size of
@@ -156,11 +156,11 @@ def _sees_pairs(reading: ProbeReading) -> bool:
 
 
 def _differences(reading: ProbeReading) -> int:
-    """How many lines say what differs from the config."""
+    """Count the lines that say what differs from the config."""
     difference = reading.diagnosis.difference
     return 0 if difference is None else len(short_lines(difference))
 
 
 def _rotating(reading: ProbeReading) -> int:
-    """Layers that are seen to rotate: error bars may be too wide to see it."""
+    """Count the layers that are seen to rotate, which error bars that are too wide would hide."""
     return sum(isinstance(layer, LayerRotation) and layer.rotates for layer in reading.layers)

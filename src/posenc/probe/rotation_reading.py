@@ -98,7 +98,7 @@ class Pairs(NamedTuple):
 
 
 def read_rotation(layer: int, shown: LayerScores) -> LayerRotation:
-    """Read the rotation of one layer off its scores alone, as a text has them."""
+    """Read a layer's rotation off its scores alone, at distances that are equal in all coordinates as in text."""
     shown = shown.of_text()
     names = ("seen_to", "hidden_from", "seen_ahead", "hidden_ahead")
     window = dict(zip(names, (*_edge(*shown.seen), *_edge(*shown.ahead)), strict=True))
@@ -130,7 +130,7 @@ def _edge(seen: tuple[int, ...], unseen: tuple[int, ...]) -> tuple[int | None, i
 
 
 def find_pairs(scores: np.ndarray, errors: np.ndarray, moving: np.ndarray) -> Pairs:
-    """The channels whose squares have a steady sum with one partner alone, and the layout that these pairs share."""
+    """Pair channels whose squared scores have a constant sum with one partner alone, and find the pairs' layout."""
     channels = np.flatnonzero(moving)
     squares, error = scores[channels] ** 2, 2 * np.abs(scores[channels]) * errors[channels]
     sums = squares[:, None] + squares[None]
@@ -152,7 +152,7 @@ def find_pairs(scores: np.ndarray, errors: np.ndarray, moving: np.ndarray) -> Pa
 
 
 def _only_layout(scores: np.ndarray, errors: np.ndarray, channels: np.ndarray) -> Pairs:
-    """Pairs of the layout that is steady where the other is not, for errors too wide to tell partners one by one."""
+    """Return the pairs of the one layout that fits all scores, for errors too wide to find partners one by one."""
     start, width = int(channels[0]), int(channels[-1] - channels[0] + 2) // 2 * 2
     fitting = []
     for layout in ("adjacent", "halves"):
@@ -206,7 +206,7 @@ def _of_pairs(
 
 
 def unwrapped_frequencies(angle: np.ndarray, error: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Radians a position of each pair, and their errors, from angles (pairs, distances) ever further away.
+    """Estimate each pair's frequency, in radians a position, and its error from angles (pairs, rising distances).
 
     Each distance is at most about twice the one before, so that no revolution is lost.
     """

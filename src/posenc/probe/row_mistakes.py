@@ -17,7 +17,7 @@ DENOMINATOR = 16
 
 
 def row_finding(positions: np.ndarray, rows: np.ndarray, offset: int, last: int) -> Finding:
-    """Name the mistake.
+    """Name the mistake by which an engine reads wrong rows of a learned table.
 
     Args:
         positions: Positions that were asked, in order, (n,).

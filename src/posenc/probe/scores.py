@@ -49,7 +49,7 @@ class LayerScores:
     ahead: Sides = ((), ())
 
     def of_text(self) -> LayerScores:
-        """The scores at which all coordinates are alike, by one distance."""
+        """Return the scores at distances that are equal in all coordinates, as in text, by one distance each."""
         if self.distances.ndim == 1:
             return self
         alike = (self.distances == self.distances[:, :1]).all(1)
@@ -60,7 +60,7 @@ class LayerScores:
 def layer_scores(
     layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str, keys: str = "float32"
 ) -> list[LayerScores]:
-    """Scores of every layer of a probe that asks for a rotation; `keys` is the type that keys are cached in."""
+    """Scores of query channels by distance in each layer, for a rotation probe; `keys` is the dtype of cached keys."""
     asked = [prompt for prompt in prompts if prompt.name.startswith("channel_")]
     steps = sorted({step for prompt in asked for step in prompt.steps()})
     column = {step: number for number, step in enumerate(steps)}
@@ -101,7 +101,7 @@ def _without_cap(numbers: np.ndarray, cap: float) -> np.ndarray:
 def _scores(
     layout: ProbeLayout, rows: np.ndarray, layer: int, others: np.ndarray, dtype: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and their errors in rows that see the key and so many other tokens, whose score is zero."""
+    """Compute scores and errors in rows that see the key and `others` further tokens, whose score is zero."""
     if layout.encoder:
         return _compared(layout, rows, layer, others, dtype)
     weight = key_weights(layout, rows, layer)
@@ -116,7 +116,7 @@ def _scores(
 def _compared(
     layout: ProbeLayout, rows: np.ndarray, layer: int, others: np.ndarray, dtype: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same where the weight of the key is known over that of one token, whose score is zero."""
+    """Compute scores and errors where the key's weight is relative to that of one token, whose score is zero."""
     ratio = key_weights(layout, rows, layer)
     ratio = np.where((ratio > UNSEEN) & (ratio < 1 / UNSEEN), ratio, np.nan)
     tokens = np.max(others) + 1
@@ -128,7 +128,7 @@ def _compared(
 
 
 def weight_errors(layout: ProbeLayout, rows: np.ndarray, dtype: str) -> np.ndarray:
-    """How far a weight may be off whatever its size, (rows,): by log-probabilities, and norms that subtract a mean."""
+    """Bound the absolute error of a weight, (rows,), from log-probabilities, subtracted means and masked prediction."""
     with np.errstate(all="ignore"):
         total = np.nansum(np.exp(rows), 1)
     largest = np.nanmax(np.abs(np.where(np.abs(rows) < 1e4, rows, 0.0)), 1, initial=1.0)
@@ -139,7 +139,7 @@ def weight_errors(layout: ProbeLayout, rows: np.ndarray, dtype: str) -> np.ndarr
 
 
 def _seen(layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, layer: int, side: int) -> Sides:
-    """Distances on one side of the key, 1 for queries after it and -1 for those before it."""
+    """Return the distances at which queries after the key (side 1) or before it (-1) see it, and do not see it."""
     prompt = next((prompt for prompt in prompts if prompt.name == "window"), None)
     if prompt is None:
         return (), ()

@@ -76,7 +76,7 @@ class Stream:
         return math.sqrt(self.hidden / squares)
 
     def drift(self, layer: int) -> float:
-        """How far what earlier layers wrote may change what a norm makes of a token, of itself."""
+        """Bound the relative change that the outputs of earlier layers make to a token's channel after a norm."""
         return layer * (self.heads + 1) ** 2 * LAYER_SHARE**2 / 2
 
     def embedding(self, tied: bool) -> np.ndarray:
@@ -128,5 +128,5 @@ class Stream:
 
 
 def hidden_width(features: int, multiple: int) -> int:
-    """The least multiple that holds the features."""
+    """Return the least multiple of `multiple` that is at least `features`."""
     return -(-features // multiple) * multiple

@@ -18,7 +18,7 @@ CHANGED = 8.0
 
 
 def asks_values(prompts: Sequence[Prompt]) -> bool:
-    """Whether a prompt shows values."""
+    """Whether the prompts include the one that shows whether values rotate."""
     return any(prompt.name == VALUES for prompt in prompts)
 
 

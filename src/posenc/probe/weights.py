@@ -87,14 +87,14 @@ def _layer(plan: ProbePlan, layer: int) -> Tensors:
 
 
 def _written(plan: ProbePlan) -> float:
-    """Value that a layer writes for a whole weight."""
+    """Return the value that a layer adds to the stream for an attention weight of 1."""
     scale = plan.sizes.hidden**0.5 if plan.architecture.scaled_embedding else 1.0
     token = TOKEN_VALUE if plan.architecture.first_norm else plan.stream.unit
     return token * LAYER_SHARE * scale
 
 
 def _query_and_key_norms(plan: ProbePlan) -> Tensors:
-    """Norms of queries and keys; the one of queries has their size, since a norm forgets it."""
+    """Make the norms of queries and keys; the queries' weight sets their size, which the norm removes."""
     row, sizes = plan.architecture, plan.sizes
     if not row.q_norm:
         return {}
@@ -124,7 +124,7 @@ def _projections(plan: ProbePlan, layer: int) -> Tensors:
 
 
 def _values(v: np.ndarray, sizes: Sizes, unit: float, compared: int) -> None:
-    """Each head's first channel holds 1 for the key token, its second 1 for all tokens with this channel.
+    """Set the value projection: a head's channel 0 is 1 for the key token, its channel 1 for tokens of `compared`.
 
     These are all tokens, or, in an encoder, those that fill: a query sees tokens on both sides, some in no window.
     """
@@ -133,7 +133,7 @@ def _values(v: np.ndarray, sizes: Sizes, unit: float, compared: int) -> None:
 
 
 def _output(o: np.ndarray, plan: ProbePlan, layer: int, width: int) -> None:
-    """Each head's first value goes to its own channel, the second value of the first head to that of the whole."""
+    """Set the output projection: a head's first value goes to its own channel, head 0's second to the layer's sum."""
     stream = plan.stream
     size = 1.0 if plan.architecture.output_norm else _written(plan)
     for head in range(stream.heads):

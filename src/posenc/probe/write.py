@@ -143,7 +143,7 @@ def _probe(file: Mapping[str, Any], length: int | None, position_ids: bool, laye
 
 
 def _prompts(plan: ProbePlan, positions: ModelPositions, length: int, position_ids: bool) -> list[Prompt]:
-    """The prompts that show what the probe is written for."""
+    """Make the prompts for the quantity that the probe asks: rotation, bias, row or bucket."""
     if plan.architecture.quantity == "row":
         return row_prompts(min(length, plan.sizes.rows - 1 - positions.groups[0].offset), position_ids)
     if plan.architecture.quantity == "bucket":

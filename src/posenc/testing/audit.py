@@ -54,7 +54,7 @@ class Audit:
 
 
 def decode_equals_prefill(whole: Whole, step: Step, x: Array, *, prompt: int = 1) -> Audit:
-    """Compare decoding token by token with a cache with all tokens at once.
+    """Compare cached decoding, token by token, with one pass over all tokens.
 
     Args:
         whole: Function of x that gives the output (batch, n, ...); see `causal_lm` for models of Hugging Face.
@@ -120,7 +120,7 @@ def sharded_equals_whole(
     shards: int = 2,
     scheme: Literal["contiguous", "zigzag"] = "contiguous",
 ) -> Audit:
-    """Compare the parts of a sequence, each with its positions in the whole, with the whole.
+    """Compare a module run on shards of a sequence, each with its global positions, with a run on the whole.
 
     Args:
         module: Module or function of x and positions that acts on each token by itself, as a rotation does.
@@ -222,7 +222,7 @@ def causal_lm(model: Any) -> tuple[Whole, Step]:
 
 
 def _free(one: Array, two: Array) -> dict[int, Any]:
-    """Axes whose sizes differ, as torch.export takes them."""
+    """Dynamic axes for torch.export: those whose sizes differ between the two tensors."""
     auto = torch.export.Dim.DYNAMIC
     return {axis: auto for axis in range(one.ndim) if one.shape[axis] != two.shape[axis]}
 

@@ -64,7 +64,7 @@ def angle(encoding: Encoding, largest_position: float, dtype: str = "float64") -
 
 
 def formed(encoding: Encoding) -> bool:
-    """Whether an encoding computes angles in floats, of learned numbers or sums over tokens, and says how they grow."""
+    """Whether an encoding forms angles in floats (of learned numbers or sums over tokens) and states `fastest`."""
     return hasattr(encoding, "fastest")
 
 

@@ -1,4 +1,4 @@
-"""Encodings of a user's own: their checks run where their code runs, their numbers are compared here."""
+"""Checks of a user's own encoding: they run in a child process with its code; its numbers are compared here."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class EncodingReport(CodeReport):
 
     @property
     def explained(self) -> bool:
-        """Whether nothing is left to explain."""
+        """Whether the outcome is accounted for: no mistake was seen, or a finding or a failed check names one."""
         return super().explained or bool(self.failed)
 
     def lines(self) -> list[str]:
@@ -126,7 +126,7 @@ def _outcomes(answer: Any) -> tuple[Outcome, ...]:
 
 
 def _fields(code: RemoteCode, against: Encoding | None, dim: int | None, base: float | None) -> dict[str, Any]:
-    """Fields that a class of the user's is made with."""
+    """Field values with which to make the user's class: those of `against`, else `dim` and `base`."""
     options = {name: value for name, value in (("dim", dim), ("base", base)) if value is not None}
     if against is None:
         return options
@@ -145,7 +145,7 @@ def _called(text: str) -> Encoding | None:
 
 
 def _compared(code: RemoteCode, wanted: Encoding) -> CodeReport:
-    """Compare its effects with those of the encoding that is meant, with the same parameters."""
+    """Compare the effects of the user's encoding with those of the one that is meant, with the same parameters."""
     positions, params = positions_within(wanted), moved_parameters(wanted)
     expected = effects(wanted, params, positions)
     try:
@@ -211,7 +211,7 @@ def _different(
 
 
 def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base: float | None) -> CodeReport:
-    """Compare with the published conventions, where there are any for such numbers."""
+    """Compare the numbers with the published conventions; scores and learned encodings are compared with nothing."""
     door = str(built.get("door"))
     nothing = CodeReport(False, door, built["encoding"], consistent=True)
     if built.get("learned") or door == "scores":
@@ -233,7 +233,7 @@ def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base:
 
 
 def known_mistake(wanted: Encoding, received: np.ndarray, positions: np.ndarray) -> CodeReport | None:
-    """Search for the known mistake that explains other numbers than an encoding's, at the doors that it knows."""
+    """Search for the known mistake that makes `received` differ from `wanted`; None where no search applies."""
     if wanted.shapes or wanted.axes > 1:
         return None
     if isinstance(wanted, ALiBi | T5Bias):

@@ -39,7 +39,7 @@ def read_only(*positions: int) -> np.ndarray:
 
 
 def array_module(name: str) -> Any:
-    """Import the module whose functions make arrays; importing posenc.testing imports neither library."""
+    """Import the array functions of a library, "jax" for jax.numpy, only once a check needs them."""
     return import_module({"jax": "jax.numpy"}.get(name, name))
 
 
@@ -93,7 +93,7 @@ def head_width(encoding: Encoding) -> int:
 
 
 def content_vectors(encoding: Encoding, seed: int, name: str = "numpy", dtype: str = "float64") -> Array:
-    """Draw one query or key vector a head, (heads, 1, d), for every place."""
+    """Draw one query or key vector per head, (heads, 1, d), to be used at every place."""
     drawn = np.random.default_rng(seed).standard_normal((number_of_heads(encoding), 1, head_width(encoding)))
     return array(drawn, name, dtype)
 
@@ -145,7 +145,7 @@ def program(
 
 
 def probed_rows(encoding: Encoding, positions: Any, **chosen: Any) -> np.ndarray:
-    """Run `program`; NumPy's numbers, with places on the last axis but one."""
+    """Run `program` at positions; return a NumPy array with the positions on its last axis but one."""
     name = chosen.get("name", "numpy")
     inputs = positions if name == "numpy" else array(positions, name)
     results = as_numpy(program(encoding, **chosen)(inputs))
@@ -153,7 +153,7 @@ def probed_rows(encoding: Encoding, positions: Any, **chosen: Any) -> np.ndarray
 
 
 def sides(encoding: Encoding) -> tuple[Side, ...]:
-    """Sides that a position can stand on at this door, where it can be probed alone."""
+    """Sides of this door whose positions can be probed alone: query, key, or the roles of a rotation."""
     if isinstance(encoding, RotaryEncoding):
         return cast(tuple[Side, ...], encoding.roles)
     alone = encoding.door == "adds" or (isinstance(encoding, AttentionScore) and encoding.gathers)
@@ -181,12 +181,12 @@ def accepts(encoding: Encoding, position: float) -> bool:
 
 
 def line_logits(encoding: Encoding, query_positions: Any, key_positions: Any) -> np.ndarray:
-    """Effect (..., n, m) on attention in float64, with content that differs from place to place."""
+    """Effect on attention, as `logits_at`, at positions given as one number each."""
     return logits_at(one_coordinate(encoding), np.asarray(query_positions), np.asarray(key_positions))
 
 
 def logits_at(encoding: Encoding, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
-    """Effect (..., n, m) on attention for positions with their coordinates, as the encoding takes them."""
+    """Logits (..., n, m) of drawn content in float64 (of value rotations: the output), at positions (n[, axes])."""
     params = moved_parameters(encoding) or None
     if isinstance(encoding, AttentionBias):
         return np.asarray(encoding.matrix(query_positions, key_positions, params))
@@ -252,7 +252,7 @@ def operates(encoding: Encoding) -> bool:
 
 
 def heads_rotated(encoding: Encoding, side: Side) -> int | None:
-    """Number of heads that a rotation treats each in its own way; None where all alike, and at the other doors."""
+    """Number of heads where each has a rotation of its own; None where heads share one, and at the other doors."""
     return _operator(encoding, side).heads if isinstance(encoding, RotaryEncoding) else None
 
 

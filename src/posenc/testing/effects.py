@@ -76,7 +76,7 @@ def effects(encoding: Encoding, params: Mapping[str, Any], positions: np.ndarray
 
 
 def tolerance_of(values: np.ndarray, positions: np.ndarray, door: str) -> np.ndarray:
-    """Largest change by rounding: float32's of each value, and of each angle, which grows with its position."""
+    """Tolerance for float32 rounding of values and of angles, which grows with position; broadcasts to `values`."""
     size = max(1.0, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)))
     steps = np.ones(1) if door in ("biases", "scores") else np.abs(positions) + 1.0
     by_position = size * (4e-6 + 3 * 2.0**-24 * steps)
@@ -144,7 +144,7 @@ def called(
 
 
 def _places(encoding: Encoding, positions: Any) -> tuple[int, ...]:
-    """Shape (*batch, n) of positions; (2,) for what is no array of them, as the other side has."""
+    """Shape (*batch, n) of positions; (2,) for invalid ones that have no shape, to fit two on the other side."""
     is_array = hasattr(positions, "shape") or (isinstance(positions, list | tuple | range) and _even(positions))
     shape = tuple(np.shape(positions)) if is_array else ()
     return (shape if encoding.axes == 1 else shape[:-1]) or (2,)

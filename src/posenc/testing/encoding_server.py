@@ -17,12 +17,12 @@ LONGEST = 2_000
 
 
 class UserEncoding(UserFile):
-    """User's file in which a name stands for an encoding."""
+    """User's file whose target is an encoding or its class, with the answers about it."""
 
     encoding: Encoding
 
     def build(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Make the encoding, and say which it is."""
+        """Make the encoding and describe it: its door, its repr and whether it learns."""
         self.encoding = user_encoding(self.target, fields)
         return {
             "door": self.encoding.door,
@@ -56,7 +56,7 @@ class UserEncoding(UserFile):
 
 
 def main() -> None:
-    """Answer until the other side has gone."""
+    """Answer the parent process until it closes the pipe."""
     served = UserEncoding()
     answer_requests(
         served.answers()

@@ -1,4 +1,4 @@
-"""A check, the few ways in which one can fail, and the report of many."""
+"""A check, the assertions that checks are made of, and the report of all checks."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def named_check(
     several: bool = False,
     unasked: Callable[[Encoding], str] | None = None,
 ) -> Callable[[Callable[[Encoding], None]], Check]:
-    """Make a function the check of its name; `Check` says what the arguments are."""
+    """Decorate a function to make a `Check` of its name; the arguments are fields of `Check`."""
     return lambda run: Check(run.__name__, run, explains, doors, claims, needs, slow, several, unasked)
 
 
@@ -130,7 +130,7 @@ def same_bits(what: str, got: Any, wanted: Any) -> None:
 
 
 def same_but_for_rounding(encoding: Encoding, what: str, got: Any, wanted: Any) -> None:
-    """Fail unless two arrays agree that the encoding computes in two ways; only rounding may differ."""
+    """Fail unless two arrays, computed by the encoding in two ways, agree except for rounding."""
     close(what, got, wanted, budgets.own_value(encoding, wanted))
 
 
@@ -213,7 +213,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed that was not expected to."""
+        """Whether exactly the expected checks failed, of those that ran."""
         return not self.failed
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""Encodings with several axes along a line, for the checks that need one number a place.
+"""Wrappers that let an encoding with several coordinates take one number per position, as most checks need.
 
-Every coordinate is the same number there (or 1, 2, 3 … times it), so that a difference of places stays a difference and
-a place that is no number stays one. What several coordinates mean beyond a line is checked in `checks.grid_axes`.
+Positions lie on a line: every coordinate is that number (or 1, 2, 3 … times it), so that differences of positions
+stay differences and NaN stays NaN. Positions off the line are checked in `checks.grid_axes`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from posenc.encodings._wrapped import AddsOne, OfOne, RotatesOne
 
 
 def one_coordinate(encoding: Any, *, spread: bool = False) -> Any:
-    """Return the encoding itself where positions are plain numbers, else the encoding along a line.
+    """Return an encoding that takes one number per position: itself, or a wrapper that derives all coordinates from it.
 
     Args:
         encoding: Encoding.
@@ -48,7 +48,7 @@ def spread_over_axes(encoding: Encoding, positions: Array) -> Array:
 
 
 class Line(OfOne):
-    """Encoding along a line; it says of itself what the encoding says, but for its one axis."""
+    """Wrapper with one axis around an encoding with several; its other attributes are those of the encoding."""
 
     spread: bool
 

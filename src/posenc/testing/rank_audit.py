@@ -89,7 +89,7 @@ def _vectors(encoding: Any, sharding: Sharding, seed: int) -> tuple[list[Tensor]
 
 
 def _with_gradients(output: Tensor, tensors: list[Tensor]) -> Tensor:
-    """Output and gradients of a sum that weighs every number differently, a row for each token."""
+    """Output beside the gradients of a weighted sum of it (all weights differ), with a row for each token."""
     weights = torch.linspace(-1.0, 1.0, output.numel(), dtype=output.dtype).reshape(output.shape)
     gradients = torch.autograd.grad((output * weights).sum(), tensors, retain_graph=True, materialize_grads=True)
     return torch.cat([x.transpose(1, 2).flatten(2) for x in (output.detach(), *gradients)], -1)

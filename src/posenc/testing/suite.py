@@ -50,12 +50,12 @@ OF_THE_ENCODING = (encoding_fields, published, grid_axes)
 
 
 def _along(check: Check) -> Check:
-    """Make a check see an encoding along a line."""
+    """Make a check run on `one_coordinate(encoding)`, which takes one number per position."""
     return replace(check, run=lambda encoding: check.run(one_coordinate(encoding)))
 
 
 def _unless_left_out(check: Check) -> Check:
-    """Make a check pass for an encoding for which it is left out."""
+    """Make a check pass without running for an encoding for which `left_out` gives a reason."""
     return replace(check, run=lambda encoding: None if check.left_out(encoding) else check.run(encoding))
 
 

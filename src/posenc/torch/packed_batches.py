@@ -140,7 +140,7 @@ def document_mask(documents: Tensor, *, attention: str, dtype: torch.dtype | Non
 
 
 def _listed(features: Any) -> Sequence[Mapping[str, Any]]:
-    """Check that there are documents."""
+    """Check that features are a list of one mapping or more, all with labels or none."""
     if not isinstance(features, list | tuple) or not all(isinstance(feature, Mapping) for feature in features):
         raise TypeError(f"features must be a list of mappings; got {validation.shown(features)}. Give dictionaries.")
     if not features:
@@ -214,7 +214,7 @@ def _rows(lengths: Sequence[int], most: int | None) -> list[list[int]]:
 
 
 def _padded(lengths: list[int], width: int) -> list[int]:
-    """Lengths of a row's documents, padding the last."""
+    """Lengths of a row's documents, then the length of its padding if there is any."""
     left = width - sum(lengths)
     return [*lengths, left] if left else lengths
 

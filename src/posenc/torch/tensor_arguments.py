@@ -1,4 +1,4 @@
-"""Arguments of the modules and functions here: tensors that kernels take, and positions that belong to them."""
+"""Checks of tensors and positions that the PyTorch modules and functions are given."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from posenc.core.rotation import Layout
 
 
 def plain_tensor(name: str, value: Any) -> Any:
-    """A PyTorch tensor whose numbers are all there, on one device; nested, sparse and distributed ones are refused."""
+    """Return a dense PyTorch tensor on one device; refuse nested, sparse and distributed ones."""
     if type(value) is torch.Tensor and value.layout is torch.strided and not value.is_nested:
         return value
     return arrays.whole_array(name, validation.instance(name, value, torch.Tensor, "a PyTorch tensor"))
 
 
 def check_alike(**tensors: Any) -> None:
-    """Refuse what is no tensor, or of another dtype or device than the first."""
+    """Refuse anything but dense tensors of the dtype and device of the first."""
     first, x = next(iter(tensors.items()))
     for name, other in tensors.items():
         plain_tensor(name, other)
@@ -92,7 +92,7 @@ def both_counted(
 
 
 def check_width(name: str, x: Any, dim: int, layout: Layout) -> None:
-    """Refuse what is no tensor of whole heads, four axes."""
+    """Refuse anything but a tensor of four axes whose last has `dim` channels, a whole head."""
     if plain_tensor(name, x).ndim != 4 or x.shape[-1] != dim:
         raise ValueError(
             f"{name} must have shape {layout!r} with d = {dim}; got {tuple(x.shape)}. Give whole heads, four axes."
@@ -100,7 +100,7 @@ def check_width(name: str, x: Any, dim: int, layout: Layout) -> None:
 
 
 def check_heads(q: Any, k: Any, dim: int, layout: Layout) -> None:
-    """Refuse queries and keys that are not of one model: whole heads, one batch, grouped evenly."""
+    """Refuse q and k unless both have whole heads and one batch, and key heads divide query heads."""
     check_width("q", q, dim, layout)
     check_width("k", k, dim, layout)
     if q.shape[0] != k.shape[0]:

@@ -1,7 +1,7 @@
-"""Attention of T5, DeBERTa, BLOOM and MPT, whose positions act inside it, by `posenc.torch.attention`.
+"""Faster attention for loaded T5, DeBERTa, BLOOM and MPT models, computed by `posenc.torch.attention`.
 
-Each form below is the call of one class of transformers. It gives what that call gives, or None for a call that it
-leaves to the class itself.
+Each function in `FORMS` makes a replacement for the forward of one transformers class. It returns what that forward
+returns, or None for a call that it leaves to the class itself.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ FEWEST: dict[type[Encoding], int] = {T5Bias: 512, ALiBi: 512, DeBERTa: 32}
 
 
 def calls_inside(model: Any) -> Iterator[tuple[str, Any, Call, int]]:
-    """Find the modules of a model that attend in one of the forms below, by name, each with its call by ours.
+    """Yield (name, module, replacement for its forward, fewest tokens) for each module of a class in `FORMS`.
 
-    Behind each stands the number of tokens from which on ours is the faster one.
+    From the fewest tokens on, the replacement is faster than the forward of the class itself.
 
     Raises:
         ValueError: The model's config says that something else acts inside attention.
@@ -63,7 +63,7 @@ def calls_inside(model: Any) -> Iterator[tuple[str, Any, Call, int]]:
 
 
 def calling(attended: Call, fewest: int) -> Call:
-    """Make a forward that calls ours, and the class's own for fewer tokens, or where ours leaves the call to it."""
+    """Make a forward: `attended`, or the class's own below `fewest` tokens and where `attended` returns None."""
 
     def forward(self: Any, x: Any, *given: Any, **named: Any) -> Any:
         output = attended(self, x, *given, **named) if x.shape[1] >= fewest else None
@@ -73,11 +73,11 @@ def calling(attended: Call, fewest: int) -> Call:
 
 
 def check_equal(model: Any, calls: list[tuple[str, Any, Call, int]]) -> None:
-    """Run the model on a few tokens, with padding and without, and compare ours with its own in every call.
+    """Run the model on a few tokens, with and without padding, and compare `calls` with its own attention.
 
     Raises:
-        ValueError: An output differs by more than rounding, as many roundings as channels are summed, or no call was
-            one that ours takes.
+        ValueError: An output differs by more than rounding allows (one rounding a channel), or ours took none of a
+            module's calls.
     """
     for padded in (0, 3):
         tokens, real = _padded_tokens(model, padded)
@@ -106,7 +106,7 @@ class _ComparedCall:
         self.attended, self.real, self.difference, self.compared = attended, real, 0.0, False
 
     def forward(self, layer: Any, *given: Any, **named: Any) -> Any:
-        """Return what the class itself gives, after ours is compared with it."""
+        """Return the output of the class's own forward, after comparing ours with it."""
         theirs, ours = type(layer).forward(layer, *given, **named), self.attended(layer, *given, **named)
         if ours is not None:
             mine, own = ours[0][self.real], theirs[0][self.real]
@@ -135,7 +135,7 @@ def _class_name(part: Any) -> tuple[str, str]:
 
 
 def _t5(bias: EncodingModule, first: Any) -> Call:
-    """Make the call of T5Attention, with the table of the first layer of its stack."""
+    """Make the replacement for the forward of T5Attention, with the bias table of the first layer of its stack."""
 
     def attended(
         layer: Any, x: Any, mask: Any = None, key_value_states: Any = None, position_bias: Any = None,
@@ -152,7 +152,7 @@ def _t5(bias: EncodingModule, first: Any) -> Call:
 
 
 def _deberta(score: EncodingModule, _: Any) -> Call:
-    """Make the call of DisentangledSelfAttention of DeBERTa v2 and v3."""
+    """Make the replacement for the forward of DisentangledSelfAttention (DeBERTa v2 and v3)."""
 
     def attended(
         layer: Any, x: Any, attention_mask: Any, output_attentions: bool = False, query_states: Any = None,
@@ -181,7 +181,7 @@ def _deberta(score: EncodingModule, _: Any) -> Call:
 
 
 def _bloom(bias: EncodingModule, _: Any) -> Call:
-    """Make the call of BloomAttention."""
+    """Make the replacement for the forward of BloomAttention."""
 
     def attended(
         layer: Any, x: Any, residual: Any, alibi: Any, attention_mask: Any, layer_past: Any = None,
@@ -202,7 +202,7 @@ def _bloom(bias: EncodingModule, _: Any) -> Call:
 
 
 def _mpt(bias: EncodingModule, _: Any) -> Call:
-    """Make the call of MptBlock."""
+    """Make the replacement for the forward of MptBlock."""
 
     def attended(
         block: Any, x: Any, position_bias: Any, attention_mask: Any, layer_past: Any = None, use_cache: bool = False,
@@ -236,7 +236,7 @@ FORMS: dict[tuple[str, str], tuple[type[Encoding], Call]] = {
 def _by_ours(
     q: Any, k: Any, v: Any, encoding: Any, mask: Any, scale: float | None, dropout: float, causal: bool = False
 ) -> Any:
-    """Attend by `posenc.torch.attention` with q, k and v of layout "bthd" whose last tokens stand together.
+    """Attend by `posenc.torch.attention`: layout "bthd", the queries being the last of the tokens in k and v.
 
     The mask is as transformers gives it, or None; `causal` counts where there is none. A row that padding alone
     shortens attends to its own tokens, without a mask. Gives (batch, n, channels).
@@ -259,7 +259,7 @@ def _by_ours(
 
 
 def _holding(held: EncodingModule, **params: Any) -> EncodingModule:
-    """Copy a module with these tensors, which keep their own gradients, as its parameters."""
+    """Copy a module with `params` in place of its parameters; gradients reach these tensors."""
     one = copy(held)
     one._parameters = {}
     for name, tensor in params.items():
@@ -268,7 +268,7 @@ def _holding(held: EncodingModule, **params: Any) -> EncodingModule:
 
 
 def _mask_and_causal(mask: Any, queries: int, keys: int, causal: bool) -> tuple[Any, bool]:
-    """Mask of transformers as `attention` takes it: none where all keys are seen, or all up to the own one."""
+    """Convert a transformers mask to (mask, causal) of `attention`; mask None for full or causal attention."""
     if mask is None:
         return None, causal
     seen = as_seen(mask)
@@ -284,7 +284,7 @@ Part = tuple[slice, slice, bool]
 
 
 def _rows_without_padding(seen: Any, queries: int, keys: int) -> list[list[Part]] | None:
-    """The parts of each row of a batch where padding alone hides keys, or with a causal mask; None for other masks."""
+    """Split each row into `Part`s that need no mask; None where more than padding and causality hides keys."""
     if queries != keys or seen.shape[1] != 1 or len(seen) == 1:
         return None
     rows = [_parts_of_row(row) for row in seen[:, 0].expand(-1, queries, keys)]
@@ -292,7 +292,7 @@ def _rows_without_padding(seen: Any, queries: int, keys: int) -> list[list[Part]
 
 
 def _parts_of_row(seen: Any) -> list[Part] | None:
-    """The parts of a mask (n, n) in which its keys that are seen stand together; None where they see otherwise."""
+    """Split a row's mask (n, n) into `Part`s that need no mask; None where more than padding and causality hides."""
     places = seen.any(0).nonzero()
     if not len(places):
         return None
@@ -311,12 +311,12 @@ def _parts_of_row(seen: Any) -> list[Part] | None:
 
 
 def _tokens_stand_together(seen: Any) -> bool:
-    """Whether tokens stand together, padding before or behind them: then distances are those of indices."""
+    """Whether padding is on one side of the tokens at most: then position distances equal index distances."""
     return bool((torch.diff(seen.any(-2).int()) != 0).sum(-1).le(1).all())
 
 
 def _grows(cache: Any) -> bool:
-    """Whether keys of a cache are those of the tokens so far, and no more."""
+    """Whether the cache is None or a `DynamicCache`, which holds the keys of all tokens so far and no spare slots."""
     return cache is None or type(cache).__name__ == "DynamicCache"
 
 

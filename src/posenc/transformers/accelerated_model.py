@@ -36,8 +36,8 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
     """Make a loaded transformers model rotate by `rotate`, or attend by `attention`, with the same results.
 
     Rotations: every module whose forward calls its file's `apply_rotary_pos_emb` gets a forward of its own that calls
-    ours. Before that the two are compared, to the bit in float32, on queries and keys of grouped heads at far
-    positions. In 16 bits the results differ by what the model's own code rounds more often.
+    ours. Before that the two are compared, to the bit in float32, on queries and keys of grouped heads at random
+    angles. In 16 bits the results differ by what the model's own code rounds more often.
 
     Positions inside attention (T5, mT5, DeBERTa v2 and v3, BLOOM, MPT): every layer attends by `attention`. Before that
     each layer is compared with its own code, on a few tokens with padding and without. Calls that ours cannot take stay
@@ -103,7 +103,7 @@ def _original(module: Any) -> Applied:
 
 
 def _rebound(forward: FunctionType, applied: Applied) -> FunctionType:
-    """Copy of a forward in which the name of the rotation means another function."""
+    """Copy of a forward in which the name `apply_rotary_pos_emb` refers to `applied`."""
     names = {**forward.__globals__, NAME: applied}
     patched = FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
     patched.__kwdefaults__ = forward.__kwdefaults__
@@ -111,7 +111,7 @@ def _rebound(forward: FunctionType, applied: Applied) -> FunctionType:
 
 
 def _proved_rotation(original: Applied, name: str) -> Applied:
-    """Form of ours that gives the numbers of the original, to the bit."""
+    """Our `apply_rotary_pos_emb` that is bit-identical to the original; ValueError where no variant is."""
     forms = [patched(layout) for patched in (_of_both, _of_one) for layout in ("halves", "adjacent")]
     for ours in forms:
         if all(_same_rotation(original, ours, width) for width in (8, 12)):
@@ -149,7 +149,7 @@ def _rotation(cos: Any, sin: Any, pairing: str, dim: int) -> Rotation:
 
 
 def _same_rotation(original: Applied, ours: Applied, width: int) -> bool:
-    """Whether both give the same bits for two rows of far positions and grouped heads; a call that fails does not."""
+    """Whether both give the same bits for random angles and grouped heads; False where a call fails."""
     generator = torch.Generator().manual_seed(width)
     angle = torch.rand(2, 5, width // 2, generator=generator, dtype=torch.float32) * 6.0
     q, k = (torch.randn(2, count, 5, width + 4, generator=generator) for count in (4, 2))
@@ -166,7 +166,7 @@ def _same_rotation(original: Applied, ours: Applied, width: int) -> bool:
 
 
 def _partial(original: Applied, call: tuple[Any, ...]) -> bool:
-    """Whether the original lets channels beyond the tables pass."""
+    """Whether the original accepts heads wider than its tables (partial rotation)."""
     q, k, cos, sin = call
     try:
         original(torch.cat([q, q[..., :4]], -1), torch.cat([k, k[..., :4]], -1), cos, sin)

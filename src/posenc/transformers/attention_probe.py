@@ -38,7 +38,7 @@ class Measurement(NamedTuple):
 
 
 class _Attention(NamedTuple):
-    """An attention function with the arguments that it was given, which is asked with other vectors."""
+    """An attention function with its recorded arguments, to be called again with other queries, keys and values."""
 
     attend: Attend
     module: Any
@@ -75,7 +75,7 @@ def measure_visible(
 def measure_attention(
     attend: Attend, module: Any, vectors: tuple[Any, Any, Any], rest: tuple[Any, ...], named: Any
 ) -> Measurement:
-    """Measure an attention function of transformers, called with a module, queries, keys, values and the rest."""
+    """Measure a transformers attention function by calling it again with other queries, keys and values."""
     query, key, value = vectors
     if not all(bool(torch.isfinite(one).all()) for one in vectors):  # nothing can be told from what this returns
         nothing = torch.zeros(query.shape[0], query.shape[2], key.shape[2], dtype=torch.bool)
@@ -97,7 +97,7 @@ def measure_attention(
 
 
 def _of_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
-    """Keys or values of every head of the queries, in float64."""
+    """Keys or values repeated for every query head, in float64."""
     return x.double().repeat_interleave(heads // x.shape[1], 1)
 
 
@@ -120,7 +120,7 @@ def _slope(
 
 
 def _centred(numbers: torch.Tensor, among: torch.Tensor) -> torch.Tensor:
-    """Numbers less their mean over the keys that count; 0 elsewhere."""
+    """Numbers minus their mean over the keys where `among` is True; 0 elsewhere."""
     kept = torch.where(among, numbers, 0.0)
     mean = kept.sum(-1, keepdim=True) / among.sum(-1, keepdim=True).clamp(min=1)
     return torch.where(among, kept - mean, 0.0)

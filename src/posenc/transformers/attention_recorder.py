@@ -24,7 +24,7 @@ PARTS = {"vision": "vision", "visual": "vision", "image": "vision", "audio": "au
 
 
 class RecordedPlace(NamedTuple):
-    """Where a module stands in its model."""
+    """Layer number of a module, and part of the model ("vision", "decoder", …; "" if its name says none)."""
 
     layer: int | None
     part: str
@@ -66,7 +66,7 @@ class AttentionRecorder:
         observe_attention(stack, self._note)
 
     def _note_projection(self, module: Any, given: tuple[Any, ...], output: Any) -> None:
-        """Note what a linear layer or a norm returns, as its class computes it where a hook or a patch changes that."""
+        """Record the output of a linear layer or norm, recomputed by its class where a hook or patch may change it."""
         if not isinstance(output, torch.Tensor) or not output.is_floating_point() or not given:
             return
         changed = "forward" in vars(module) or len(module._forward_hooks) > 1
@@ -104,13 +104,13 @@ class AttentionRecorder:
         self.steps.setdefault(key, []).append(Step(seen, arrays))
 
     def _is_finite(self, x: torch.Tensor) -> bool:
-        """Whether vectors (batch, heads, n, d) of tokens that are no padding hold numbers alone."""
+        """Whether vectors (batch, heads, n, d) are finite at every token that is no padding."""
         rows = torch.isfinite(x).all(-1).all(1).cpu().numpy()
         padded = self.padded
         return bool(rows.all() if padded is None or padded.shape != rows.shape else rows[~padded].all())
 
     def _keeps_keys(self, key: tuple[RecordedPlace, int], k: torch.Tensor, new: int) -> bool:
-        """Whether the keys of earlier steps are those that were seen then."""
+        """Whether the cached keys are bit-identical to those of the step before."""
         earlier, kept = self.keys.get(key), k.shape[2] - new
         self.keys[key] = k.clone()
         if earlier is None or kept == 0:
@@ -119,11 +119,11 @@ class AttentionRecorder:
         return bool(((one == other) | (one.isnan() & other.isnan())).all())
 
     def attention(self) -> tuple[MeasuredAttention, ...]:
-        """Records of every layer, the steps of a layer together."""
+        """Return what attention does in each layer, with the steps of a layer joined."""
         return tuple(_joined([step.seen for step in steps]) for steps in self.steps.values())
 
     def rotations(self) -> list[Recorded]:
-        """The vectors that reached attention in every layer, before and after their rotation."""
+        """Return the queries and keys that reached attention in each layer, before and after rotation."""
         recorded = []
         for (place, _), steps in self.steps.items():
             names = set.intersection(*(set(step.arrays) for step in steps))

@@ -92,7 +92,7 @@ def live_positions(model: Any) -> ModelPositions:
 
 
 def _part_in(read: ModelPositions, part: str) -> str:
-    """The part of the model that a module's name says."""
+    """Part of the model for the `part` that a module's name says; text, or the first part, if it is none of them."""
     if part in read.parts or part in ("vision", "audio"):
         return part
     return "text" if "text" in read.parts else read.parts[0]
@@ -117,7 +117,7 @@ def _attentions(model: Any) -> Iterator[BuiltAttention]:
 
 
 def _built_again(model: Any) -> Any:
-    """The model as its class makes it from its config, without memory; None where it cannot."""
+    """A new model of the same class and config on the meta device; None where the class cannot be built so."""
     try:
         with torch.device("meta"):
             return type(model)(copy.deepcopy(model.config))
@@ -126,7 +126,7 @@ def _built_again(model: Any) -> Any:
 
 
 def _by_layer(group: LayerGroup, read: ModelPositions, attentions: tuple[BuiltAttention, ...]) -> Iterator[LayerGroup]:
-    """The group, cut where modules of its layers hold another window or scale than their class makes."""
+    """Split a layer group where modules hold another window or scale than their class builds from the config."""
     if not group.layers or "cross" in group.attention:
         yield group
         return
@@ -140,9 +140,9 @@ def _by_layer(group: LayerGroup, read: ModelPositions, attentions: tuple[BuiltAt
 
 
 def _as_held(group: LayerGroup, attention: BuiltAttention) -> LayerGroup:
-    """The group as one module of attention has it: by the config, but for what was changed since it was built.
+    """The group with the window and scale of one attention module, where these were changed after it was built.
 
-    What a module holds is no window by itself: some classes keep the size in layers that do not use it.
+    A `sliding_window` attribute alone proves no window: some classes keep it in layers that do not use it.
     """
     for key in ("sliding_window", "scaling"):
         held, built = (getattr(module, key, None) for module in (attention.module, attention.built))
@@ -183,7 +183,7 @@ def _with_rotation(group: LayerGroup, read: ModelPositions, rotations: tuple[Hel
 
 
 def _agrees(held: HeldRotation, meant: np.ndarray, factor: float, *, in_order: bool) -> bool:
-    """Whether a module holds what is meant; a class of several coordinates may hold it in another order."""
+    """Whether a module holds the frequencies and factor that the config means; in any order unless `in_order`."""
     if len(held.frequencies) != len(meant):
         return False
     if held.factor is not None and not math.isclose(held.factor, factor, rel_tol=FLOAT32):
@@ -193,7 +193,7 @@ def _agrees(held: HeldRotation, meant: np.ndarray, factor: float, *, in_order: b
 
 
 def _replaced(group: LayerGroup, meant: RoPE, held: HeldRotation) -> LayerGroup:
-    """The group with the frequencies of a module wherever it has those of its attention."""
+    """The group with the frequencies of `held` in every RoPE that equals `meant` but for the pairing."""
 
     def changed(encoding: Any) -> Any:
         if isinstance(encoding, Partial | Backward):
@@ -206,7 +206,7 @@ def _replaced(group: LayerGroup, meant: RoPE, held: HeldRotation) -> LayerGroup:
 
 
 def _listed(encoding: RoPE, held: HeldRotation) -> LongRoPE:
-    """The scaling that gives these frequencies: a divisor for each pair."""
+    """LongRoPE scaling that gives the frequencies of `held`, with a divisor for each pair."""
     unscaled = Geometric(encoding.dim, encoding.base).radians()
     divisors = tuple((unscaled / held.frequencies).tolist())
     factor = encoding.attention_factor if held.factor is None else held.factor

@@ -1,4 +1,4 @@
-"""A learned table of positions with more rows, in a copy of a loaded transformers model, and how ways compare."""
+"""Longer learned tables of positions in copies of a loaded transformers model, and how ways to fill them compare."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _table(model: Any) -> OwnTable:
 
 
 def _rows(rows: Tensor, length: int, way: Way, seed: int | None) -> Tensor:
-    """Rows (length, dim) from those of a table, in its dtype."""
+    """Extend the rows of a table to (length, dim) by `way`, in its dtype."""
     if way == "stretch":
         stretched: Tensor = resized(rows, length)
         return stretched
@@ -101,7 +101,7 @@ def _rows(rows: Tensor, length: int, way: Way, seed: int | None) -> Tensor:
 
 
 def _copied(model: Any, table: OwnTable, rows: Tensor, more: int) -> Any:
-    """Build the model from a config of more positions, with its weights and other rows of the table."""
+    """Copy a model with `more` positions in its config and `rows` in its table; other weights stay."""
     config = copy.deepcopy(model.config)
     text, before = config.get_text_config(), len(rows) - more
     stated = getattr(text, "max_position_embeddings", None)
@@ -140,7 +140,7 @@ class TableExtension:
 
 @dataclass(frozen=True)
 class TableComparison:
-    """Ways of making rows on the same text; `str` makes a table of them.
+    """Comparison of ways to extend a table on the same text; `str` gives it as a table.
 
     Attributes:
         rows: Positions that the model had.

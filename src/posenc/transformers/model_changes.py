@@ -33,9 +33,9 @@ class ModelChange:
 
 
 def replace_attribute(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
-    """Give an attribute of a module of code or of a torch module another value until the stack is closed.
+    """Replace an attribute of a Python module, a torch module or another object until the stack is closed.
 
-    A callback, not a generator: a result that nobody keeps must leave the change in place when it is collected.
+    A callback, not a generator: the change must stay in place where a result that nobody keeps is collected.
     """
     attributes = vars(owner)
     if name in attributes:

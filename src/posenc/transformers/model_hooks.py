@@ -27,7 +27,7 @@ def observe_rotations(
     Args:
         stack: Takes the changes back.
         model: The model.
-        note: Takes copies of the first two arguments that are tensors, and the results. Calls inside others are not
+        note: Takes copies of the tensors among the first two arguments, and the results. Calls inside others are not
             noted.
     """
     inside = [False]

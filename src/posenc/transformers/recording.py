@@ -118,7 +118,7 @@ def _padding(inputs: Mapping[str, Any], tokens: Any) -> np.ndarray | None:
 
 
 def _given(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Inputs that say where tokens stand, as arrays."""
+    """Inputs that determine positions, and the attention mask, as arrays."""
     named = {name: inputs[name] for name in (*GIVEN, MASK) if inputs.get(name) is not None}
     arrays = {
         name: value.cpu().numpy() if hasattr(value, "cpu") else np.asarray(value) for name, value in named.items()
@@ -127,7 +127,7 @@ def _given(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 class _Recorder:
-    """Record of what passes through the functions of a model's code, and in which layer."""
+    """Recorder of a model's rotations, biases, table rows and attention calls, each with its layer."""
 
     def __init__(self, model: Any, length: int, padded: np.ndarray | None) -> None:
         self.model, self.length, self.padded = model, length, padded
@@ -157,7 +157,7 @@ class _Recorder:
         replace_attribute(stack, functional, "embedding", self._rows_of(functional.embedding, tables))
 
     def _enter(self, place: RecordedPlace) -> Callable[..., None]:
-        """Make the hook that notes the layer; rotations after which no attention function came are noted before."""
+        """Make a hook that sets the current layer, after recording rotations still pending from the layer before."""
 
         def entering(module: Any, arguments: Any) -> None:
             if place != self.place:
@@ -167,7 +167,7 @@ class _Recorder:
         return entering
 
     def _note_alibi(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
-        """Note the bias that a layer is given; layers that share one give it once."""
+        """Record the ALiBi bias that a layer is given; a tensor that layers share is recorded once."""
         bias = next((named[name] for name in HOLDS_ALIBI if hasattr(named.get(name), "data_ptr")), None)
         if bias is None or callable(getattr(module, MAKES_BIAS, None)) or bias.data_ptr() == self.alibi:
             return
@@ -178,7 +178,7 @@ class _Recorder:
         self.biases.append(Recorded({"bias": by_head.expand(-1, self.length, -1) * times}, *self.place))
 
     def _note_call(self, before: list[Any], results: list[Any]) -> None:
-        """Note a call that rotates: the tensors whose shapes stayed, before and after."""
+        """Record a rotation call: the tensors of unchanged shape, before and after."""
         pairs = zip(before, results, strict=False)
         same = [(x, y.clone()) for x, y in pairs if isinstance(y, torch.Tensor) and x.shape == y.shape]
         if same:
@@ -191,7 +191,7 @@ class _Recorder:
             self._note_rotation(call.before, call.after)
 
     def _note_rotation(self, before: list[Any], after: list[Any]) -> None:
-        """Note queries and keys whose shapes stayed; two calls of one tensor each are taken together."""
+        """Record a rotation of queries and keys; two calls of one tensor each in a layer are taken together."""
         if len(after) == 2:
             self._add_rotation(before, after)
             return
@@ -203,7 +203,7 @@ class _Recorder:
             self._add_rotation([x for x, _ in pair], [y for _, y in pair])
 
     def _add_rotation(self, before: list[Any], after: list[Any]) -> None:
-        """Add queries and keys, before and after."""
+        """Record queries and keys before and after a rotation, with the layer and the layout."""
         names = ("q", "k", "q_rotated", "k_rotated")
         arrays = dict(zip(names, (*before, *after), strict=True))
         layout = None
@@ -212,7 +212,7 @@ class _Recorder:
         self.rotations.append(Recorded(arrays, *self.place, layout))
 
     def _bias_of(self, name: str, module: Any) -> Callable[..., Any]:
-        """Make the function of T5 that makes its bias one that is noted."""
+        """Wrap T5's `compute_bias` so that each bias is recorded."""
         make = module.compute_bias
 
         def recording(*arguments: Any, **named: Any) -> Any:
@@ -225,7 +225,7 @@ class _Recorder:
         return recording
 
     def _rows_of(self, look_up: Callable[..., Any], tables: dict[int, str]) -> Callable[..., Any]:
-        """Make the function that reads rows of a table one that is noted."""
+        """Wrap `torch.nn.functional.embedding` so that the rows read from position tables are recorded."""
 
         def recording(rows: Any, weight: Any, *arguments: Any, **named: Any) -> Any:
             name = tables.get(weight.data_ptr())
@@ -237,7 +237,7 @@ class _Recorder:
         return recording
 
     def result(self, given: dict[str, np.ndarray]) -> Capture:
-        """Return what was noted; raise ValueError where that is nothing."""
+        """Return all that was recorded; ValueError where nothing was."""
         self._note_rotations()
         rotations, attention = (*self.rotations, *self.attention.rotations()), self.attention.attention()
         if not (rotations or self.biases or self.rows or attention):
@@ -253,7 +253,7 @@ class _Recorder:
 
 
 def attends_of(config: Any) -> Literal["causal", "both", "either", ""]:
-    """Whether queries of a type see later keys, by the heads that transformers has for it."""
+    """Attention by the head classes of a model type: "causal", "both" (bidirectional), "either" or "" (unknown)."""
     if not hasattr(config, "get_text_config"):
         return ""
     types = {config.model_type, config.get_text_config().model_type, *_whole_types(config)}
@@ -264,7 +264,7 @@ def attends_of(config: Any) -> Literal["causal", "both", "either", ""]:
 
 
 def _whole_types(config: Any) -> set[str]:
-    """Types of the models whose text this config is of: Qwen2-VL for the config of its text, which no head has."""
+    """Model types whose `text_config` has the class of this config, which has no head itself (Qwen2-VL's text)."""
     module = sys.modules.get(type(config).__module__)
     classes: list[Any] = [value for value in vars(module).values() if isinstance(value, type)] if module else []
     parts = [(one, getattr(one, "sub_configs", {})) for one in classes]

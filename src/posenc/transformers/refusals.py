@@ -80,7 +80,7 @@ def check_schedule(given: int, wanted: int, layers: Any) -> None:
 
 
 def check_all_layers(numbers: list[int], known: int, *, added: Any, scheduled: bool, table: str | None) -> None:
-    """Refuse some of the layers where the input of all is changed: by an added encoding, or by a table replaced."""
+    """Refuse a selection of layers where the input of all is changed: an added encoding, or a replaced table."""
     some = len(numbers) < known
     if added is not None and (some or scheduled):
         raise ValueError(
@@ -95,7 +95,7 @@ def check_all_layers(numbers: list[int], known: int, *, added: Any, scheduled: b
 
 
 def check_keeps_rows(added: Iterable[Any], table: str, rows: int) -> None:
-    """Refuse a table without numbers in place of one that is trained."""
+    """Refuse a randomly initialised `Learned` table in place of a trained one."""
     for one in added:
         if isinstance(one, Learned):
             raise ValueError(
@@ -133,7 +133,7 @@ def check_made_for(encoding: Any, *, width: int, heads: int, head_dim: int, laye
 
 
 def check_rotary_module(encoding: Any) -> None:
-    """Refuse what cannot stand for the tables of a rotary module of transformers."""
+    """Refuse an encoding that cannot replace the rotary module of a transformers model."""
     validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates")
     if encoding.shapes:
         raise ValueError(f"encoding must have no parameters here; got {encoding!r}. Use posenc.torch.Rotate.")

@@ -19,11 +19,11 @@ ONE = torch.ones(1)
 
 
 class ChannelWindow(NamedTuple):
-    """Channels of some vectors that hold multiples of others.
+    """First channel at which some vectors hold multiples of others, and the ratios of their lengths.
 
     Attributes:
         start: First of the channels.
-        ratio: Length of each of the others by that of its multiple, (batch, heads, n).
+        ratio: Length of each of the other vectors divided by that of its multiple, (batch, heads, n).
     """
 
     start: int
@@ -46,7 +46,7 @@ def by_heads(x: torch.Tensor, batch: int, length: int) -> Iterator[torch.Tensor]
 
 
 def flattened(x: torch.Tensor, batch: int, length: int) -> Iterator[torch.Tensor]:
-    """The same, with the channels of all heads in one row: (batch, 1, length, channels)."""
+    """As `by_heads`, with the channels of all heads in one row: (batch, 1, length, channels)."""
     for view in by_heads(x, batch, length):
         yield view.transpose(1, 2).reshape(batch, 1, length, -1)
 
@@ -86,9 +86,9 @@ class Projection(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """Queries or keys before a rotation and as they reach attention, and their factor on the way; None if not traced.
+    """Queries or keys before rotation and as they reach attention, and their scale factor; None if unknown.
 
-    Where nothing rotates them both are the same.
+    Where nothing rotates them, `before` and `after` are the same.
     """
 
     before: torch.Tensor
@@ -103,10 +103,10 @@ class Sources(NamedTuple):
     projections: list[Projection]
 
     def trace(self, x: torch.Tensor, number: int) -> Traced | None:
-        """Trace vectors (batch, heads, n, d) back, queries with number 0 and keys with 1; None if nothing leads there.
+        """Trace queries (`number` 0) or keys (1), (batch, heads, n, d), to their source; None if none is found.
 
-        A rotation whose result does not reach attention is taken to be followed by something else that rotates: then
-        the vectors that do reach it count.
+        Where the result of no rotation reaches attention, something else is taken to rotate after it: then the vectors
+        that do reach attention count as rotated.
         """
         if not bool(torch.isfinite(x).all()):
             return self._not_finite(x, number)
@@ -124,7 +124,7 @@ class Sources(NamedTuple):
         return None
 
     def _not_finite(self, x: torch.Tensor, number: int) -> Traced | None:
-        """Trace vectors with NaN or infinities through the rotation that made them; None where it was given them."""
+        """Trace vectors with NaN or infinities to the rotation that produced these; None if its input had them."""
         batch, _, length, _ = x.shape
         for call in self.rotations:
             pairs = list(zip(call.before, call.after, strict=True))
@@ -161,9 +161,9 @@ class Sources(NamedTuple):
         return x
 
     def _from_projection(self, x: torch.Tensor) -> tuple[torch.Tensor, float | None]:
-        """The vectors as a projection gave them, and their factor; channels that are as long count as the same vectors.
+        """Vectors as a projection gave them, and their factor; channels with the same vector lengths also match.
 
-        What turns vectors between their projection and their rotation leaves their length as it is.
+        Code that rotates vectors between their projection and the traced rotation keeps their lengths.
         """
         factor = self._projected(x)
         if factor is not None:
@@ -186,7 +186,7 @@ class Sources(NamedTuple):
         return None
 
     def _replaced(self, before: torch.Tensor, x: torch.Tensor) -> Traced | None:
-        """Vectors before rotation, and those that reach attention in their place, at the length of the former."""
+        """Trace by lengths alone: vectors before a rotation, and the channels of `x` with proportional lengths."""
         batch, heads, length, dim = x.shape
         for start in by_heads(before, batch, length):
             width = start.shape[-1]
@@ -201,7 +201,7 @@ class Sources(NamedTuple):
         return None
 
     def of_values(self, v: torch.Tensor) -> ValueSource:
-        """Where values (batch, heads, n, d) come from: vectors as long as a projection's, but others, are rotated."""
+        """Source of values (batch, heads, n, d); a match with a projection by length alone counts as "rotation"."""
         batch, heads, length, _ = v.shape
         for call in self.rotations:
             for after in call.after:
@@ -215,7 +215,7 @@ class Sources(NamedTuple):
 
 
 def constant(ratio: torch.Tensor) -> float | None:
-    """The one number that all ratios are; None where they differ."""
+    """Median of ratios that agree with it within 1 %; None where they differ more."""
     middle = float(ratio.median())
     return middle if float((ratio - middle).abs().max()) <= 1e-2 * abs(middle) else None
 

@@ -1,4 +1,4 @@
-"""Arguments of callers as arrays of one library."""
+"""Conversion of arguments (arrays, numbers, lists, masks) to checked, dense arrays of one library."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def as_array(name: str, value: Any, like: Array | Library | None = None) -> Arra
 
 
 def _fits_32_bits(name: str, array: np.ndarray) -> None:
-    """Refuse whole numbers that would become others where there are no 64-bit numbers."""
+    """Refuse whole numbers that int32 or float32 would change, in a library without 64-bit numbers."""
     if not array.size:
         return
     if array.dtype.kind in "iu" and max(-int(array.min()), int(array.max())) >= 2**31:
@@ -83,7 +83,7 @@ def _fits_32_bits(name: str, array: np.ndarray) -> None:
 
 
 def _keeps_numpy(like: Array | Library | None) -> bool:
-    """Whether a NumPy array stays one: with a PyTorch tensor too, so that the mixture is refused."""
+    """Whether a NumPy array beside `like` stays one: JAX converts it; a mixture with PyTorch is refused later."""
     return like is None or library(like).name != "jax"
 
 
@@ -113,7 +113,7 @@ def whole_array(name: str, value: Array) -> Array:
 
 
 def _even(name: str, value: Any) -> np.ndarray:
-    """NumPy array of a number or an even nest of lists."""
+    """Convert a number, an array or nested lists to a NumPy array; ValueError for ragged lists."""
     if isinstance(value, range):  # of which at least eight numbers each will be made
         validation.size(name, (value.stop - value.start) // value.step, 8 * 8)
         return np.arange(value.start, value.stop, value.step)

@@ -1,4 +1,4 @@
-"""The array library of a call, resolved once and handed to every inner function; NumPy's own spelling."""
+"""`Library`, the array library of a call: resolved once and passed to inner functions; NumPy's implementation."""
 
 from __future__ import annotations
 
@@ -71,20 +71,20 @@ class Library:
         return self.xp.empty(shape, dtype)
 
     def pieces(self, array: Array, size: int) -> Sequence[Array]:
-        """Split the last axis into consecutive parts; one part in a program whose length may be a symbol."""
+        """Split the last axis into consecutive parts of `size`; keep it whole where its length may be symbolic."""
         count = array.shape[-1]
         if not isinstance(count, int):  # a symbol of jax.export
             return [array]
         return [array[..., start : start + size] for start in range(0, max(count, 1), size)]
 
     def concrete(self, array: Array) -> bool:
-        """Whether the values can be read now, at no cost: not while tracing, not on an accelerator."""
+        """Whether the values can be read now: not while tracing, nor of PyTorch tensors on an accelerator."""
         return True
 
     def check_size(self, name: str, count: int, dtype: Any, *arrays: Array) -> None:
-        """Refuse, before it exists, a result of so many numbers that could not be meant.
+        """Refuse a result of `count` numbers that is too large to be intended, before it is allocated.
 
-        Not on an accelerator, which says itself when its memory ends.
+        Skipped unless all `arrays` are `concrete`; an accelerator reports its own lack of memory.
         """
         if all(map(self.concrete, arrays)):
             validation.size(name, count, SIZES[dtype_name(dtype)])
@@ -113,11 +113,11 @@ class Library:
         return nullcontext()
 
     def clamped(self, array: Array, least: float | None, most: float | None = None) -> Array:
-        """Array cut to bounds; a number at a bound keeps its whole derivative."""
+        """Clip an array to bounds; a number exactly at a bound has derivative 1."""
         return self.xp.clip(array, least, most)
 
     def rectified(self, x: Array, leak: float) -> Array:
-        """The number x, or leak·x below zero; written over x, which nobody else may read."""
+        """Leaky ReLU of x: x, or leak·x below zero. PyTorch computes it in place, so nothing else may read x."""
         return self.xp.where(x > 0, x, leak * x)
 
     def take_along(self, array: Array, index: Array, axis: int = -1) -> Array:
@@ -129,7 +129,7 @@ class Library:
         return self.xp.concatenate([first[..., None], second[..., None]], -1)
 
     def entries(self, table: Array, row: Array, head: Array) -> Array:
-        """Pick table[row, head], of rows and heads that broadcast."""
+        """Pick table[row, head]; the indices `row` and `head` broadcast against each other."""
         return table[row, head]
 
     def sum_along(self, array: Array, index: Array, count: int) -> Array:
@@ -140,7 +140,7 @@ class Library:
         return total.reshape((*array.shape[:-1], count))
 
     def _added(self, total: Array, cells: tuple[Array, Array], numbers: Array) -> Array:
-        """Total with each number added to its cell."""
+        """Add each number to `total` at its (row, column) in `cells`, repeats included (scatter-add)."""
         np.add.at(total, cells, numbers)
         return total
 
@@ -168,11 +168,11 @@ class Library:
             return self.xp.einsum("...w,...w->...", left, right)
 
     def times_power_of_two(self, array: Array, power: Array) -> Array:
-        """Multiply an array by 2^power for whole powers, with nothing lost in the power."""
+        """Multiply an array by 2^power, where the powers are whole numbers and 2^power is exact."""
         return self.xp.ldexp(array, power.astype(np.int32))
 
     def rows(self, table: Array, index: Array, dtype: Any) -> Array:
-        """Rows of a table in a dtype; these alone are cast, and their gradients are summed in that dtype."""
+        """Rows of a table, cast to `dtype`; gradients of repeated rows are summed in `dtype`, then cast back."""
         return self.astype(table[index], dtype)
 
     def rows_of_heads(self, table: Array, index: Array) -> Array:
@@ -180,7 +180,7 @@ class Library:
         return table[:, index]
 
     def picked(self, table: Array, row: Array) -> Array:
-        """Pick table[row] a number at a time: the gradient of flex_attention reaches no row that is picked whole."""
+        """Pick table[row] by scalar indices, since flex_attention passes no gradient to a row picked as a whole."""
         column = self.arange(table.shape[1])
         return table[row[..., None] + 0 * column, column]
 
@@ -256,7 +256,7 @@ def kind(array: Array) -> str:
 
 
 def host(function: Host) -> Host:
-    """Mark a pure function of encodings as computed on the host, once: a traced program holds its result as a constant.
+    """Mark a pure function of encodings to run on the host, so that a compiled program stores its result as a constant.
 
     torch.compile reads this attribute (it is what `torch.compiler.assume_constant_result` sets), so that no tracer
     walks into decimal arithmetic; without torch it does nothing. Give encodings and plain numbers only, no arrays.
@@ -296,7 +296,7 @@ class NumPy(Library):
 
 
 def each_once(array: Array, strides: tuple[int, ...]) -> Array:
-    """Numbers of a view that repeats them along axes of stride 0, each of them once.
+    """Drop the repeats of a broadcast view: axes of stride 0 keep index 0 alone.
 
     Example:
         >>> view = np.broadcast_to(np.arange(3), (10**10, 3))

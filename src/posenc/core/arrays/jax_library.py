@@ -1,4 +1,4 @@
-"""JAX, with 64-bit numbers or without; imported by whoever hands in an array, never here."""
+"""`Library` for JAX, with or without 64-bit numbers; JAX itself is imported by the caller, never here."""
 
 from __future__ import annotations
 
@@ -92,6 +92,6 @@ def broadcasting(method: Method) -> Method:
 
 @host
 def _ranks_are_strict() -> bool:
-    """Whether JAX is loaded and would warn or raise."""
+    """Whether JAX is loaded and would warn or raise where arrays of different ranks broadcast."""
     jax = sys.modules.get("jax")
     return jax is not None and jax.config.jax_numpy_rank_promotion != "allow"

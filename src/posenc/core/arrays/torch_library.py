@@ -1,4 +1,4 @@
-"""PyTorch, on the device of a call; imported by whoever hands in a tensor, never here."""
+"""`Library` for PyTorch, on the device of a call; PyTorch itself is imported by the caller, never here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posenc.core.arrays.array_library import Array, Library, each_once
 
 @lru_cache(maxsize=1)
 def _rows_with_gradient(torch: Any) -> Any:
-    """Autograd function that casts rows of a table once they are picked; gradients are summed in their own dtype."""
+    """Autograd function that picks rows of a table and then casts them; it sums gradients before it casts them back."""
 
     class Rows(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod

@@ -41,7 +41,7 @@ class BiasUsage:
 
     @property
     def of_shard(self) -> bool:
-        """Whether slopes are those of another number of heads, which say nothing of single heads."""
+        """Whether `order` spreads the slopes of an encoding with fewer heads over all heads, as those of one shard."""
         return bool(self.order) and len(self.order) != self.encoding.heads
 
     def biases(self, query_positions: np.ndarray, key_positions: np.ndarray, table: np.ndarray | None) -> np.ndarray:

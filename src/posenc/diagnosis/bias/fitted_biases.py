@@ -1,4 +1,4 @@
-"""Kinds of bias whose own numbers can be read off what was observed: they are fitted, head by head, and compared."""
+"""Fits of biases with parameters of their own (KERPLE, BoundedALiBi, Sandwich) to observed biases, head by head."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LEAST = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class FittedBias:
-    """A bias that the numbers are within rounding.
+    """Bias encoding whose fitted parameters explain every observed number within rounding.
 
     Args:
         encoding: The bias.
@@ -54,7 +54,7 @@ class FittedBias:
 
     @property
     def bent_line(self) -> bool:
-        """Whether all heads have one exponent, a round one: ALiBi of the root or square of the distance is the same."""
+        """Whether all heads share one KERPLE exponent r2, a multiple of 1/2, as ALiBi on √distance would have."""
         halves = 2 * self.params["r2"] if isinstance(self.encoding, KerplePower) else np.array(0.5)
         return self.of_one_formula and bool(np.abs(halves - np.round(halves)).max() <= 2 * SAME)
 
@@ -66,7 +66,7 @@ class FittedBias:
         return f"Read off its numbers, and compared with nothing else: {read_off}.{later}"
 
     def floor(self) -> Finding:
-        """Mistake of code that lets a number of KERPLE below its floor."""
+        """Finding on code whose r1 or r2 of KERPLE lies below the floor of the authors' code."""
         heads = ", ".join(map(str, self.below_floor))
         sentence = f"It is {short(self.encoding)}, but for r1 or r2 below {FLOOR} in heads {heads}. {self.line()}"
         return Finding("floor", sentence, f"Keep r1 and r2 at {FLOOR} or above, as the authors' code does.")
@@ -105,7 +105,7 @@ Fit = tuple[AttentionBias, dict[str, np.ndarray]]
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Observed biases less that of each query's own position, NaN where they are masked; and all that finds them.
+    """Observed biases relative to each query's own position (NaN where masked), and the pairs that all heads show.
 
     `own` (heads, n) is what was taken off; `distance` (pairs,) and `values` (heads, pairs) those that all heads show.
     """
@@ -135,17 +135,17 @@ class _Pairs:
 
     @property
     def same(self) -> float:
-        """How near numbers that are read off are the same, of themselves."""
+        """Relative tolerance within which two fitted numbers count as equal."""
         return max(SAME, 4.0 * float(self.evidence.tolerance.max() / np.abs(self.values).max()))
 
     def show(self, fit: Fit) -> bool:
-        """Whether every number is that of the fit, up to a number for each row, which no softmax sees."""
+        """Whether the fit explains every number, up to a constant for each row, which softmax ignores."""
         gap = self.gap(fit)
         finite = np.isfinite(gap)
         return bool(finite.any() and (gap <= self.evidence.tolerance)[finite].all())
 
     def gap(self, fit: Fit) -> np.ndarray:
-        """How far each number is off the fit, (heads, n, m), up to a number for each row; NaN where it is masked."""
+        """Absolute error of the fit, (heads, n, m), up to a constant for each row; NaN where masked."""
         encoding, params = fit
         positions = self.evidence.query_positions, self.evidence.key_positions
         if "r2" in params:  # not by the encoding, which raises r1 and r2 to its floor
@@ -164,7 +164,7 @@ class _Pairs:
 
 
 def _fits(pairs: _Pairs) -> Iterator[Fit]:
-    """Each kind with the numbers that come nearest."""
+    """Kinds of bias that may fit, each with its best-fitting parameters."""
     heads = len(pairs.values)
     size = np.abs(pairs.values).max(-1)
     if not size.all() or pairs.values.mean(-1).max() >= 0:  # none of these kinds is zero, or grows, in a head
@@ -189,7 +189,7 @@ def _slope(encoding: AttentionBias, r2: np.ndarray, distance: np.ndarray) -> np.
 
 
 def _kerple(pairs: _Pairs, encoding: AttentionBias, most: float) -> dict[str, np.ndarray]:
-    """Least squares of r1·curve(r2, distance), for all heads at once: the best of a grid, then Gauss and Newton."""
+    """Fit r1·curve(r2, distance) by least squares for all heads at once: best of a grid, then Gauss-Newton."""
     fallen = -pairs.values
     starts = np.geomspace(LEAST, most, STARTS)
     curves = _curve(encoding, starts[:, None], pairs.distance)
@@ -206,7 +206,7 @@ def _kerple(pairs: _Pairs, encoding: AttentionBias, most: float) -> dict[str, np
 
 
 def _bounded(pairs: _Pairs) -> Iterator[Fit]:
-    """ALiBi's slopes up to where each head stops; not where all stop at one distance, which clips distances."""
+    """BoundedALiBi with geometric slopes, flat beyond a bound; nothing where all heads stop at one distance."""
     heads = len(pairs.values)
     slopes = slopes_of(heads, rule="geometric")
     bound = (-pairs.values).max(-1)
@@ -221,7 +221,7 @@ def _bounded(pairs: _Pairs) -> Iterator[Fit]:
 
 
 def _sandwich(pairs: _Pairs) -> Iterator[Fit]:
-    """A width that its number at distance 0 tells, and a base that the next distance tells, to four digits."""
+    """Sandwich with its width read off distance 0, and its base, to four digits, off distance 1."""
     ratios = 8.0 * np.arange(1, len(pairs.values) + 1) / len(pairs.values)
     own = pairs.own[:, np.isfinite(pairs.own).all(0)].mean(-1) * ratios
     dim = 2 * round(float(own[0]))

@@ -30,13 +30,13 @@ def times(usage: BiasUsage, factor: float) -> BiasUsage:
 
 
 def with_encoding(usage: BiasUsage, **fields: Any) -> BiasUsage | None:
-    """The same use of an encoding with other fields; None where it has none such, or its constructor refuses them."""
+    """Replace fields of the usage's encoding; None where it lacks them, or its constructor rejects them."""
     encoding = with_fields(usage.encoding, **fields)
     return None if encoding is None else replace(usage, encoding=encoding)
 
 
 def bias_field(name: str, *values: Any) -> Change[BiasUsage]:
-    """Another of these values in a field of the encoding."""
+    """Build the mistake that gives a field of the encoding another of these values."""
 
     def change(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
         stated = getattr(usage.encoding, name, None)
@@ -51,7 +51,7 @@ def multiplied(factor: float) -> Change[BiasUsage]:
 
 
 def before_or_after_root(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
-    """Biases added before the logits are divided, or after, where it is meant the other way round."""
+    """Yield the bias added before the logits are divided by √d where after is meant, and the reverse."""
     if evidence.head_dim is not None:
         root = evidence.head_dim**0.5
         yield times(usage, 1 / root), {"message": f"divided by √{evidence.head_dim} with the logits"}
@@ -59,7 +59,7 @@ def before_or_after_root(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 
 def first_slope(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
-    """2^(-steepest·h/heads), h counted from 0, or from 2."""
+    """Yield slopes 2^(-steepest·h/heads) whose h counts heads from 0, or from 2, in place of 1."""
     if isinstance(usage.encoding, ALiBi) and not usage.of_shard:
         steps, first = _slope_steps(usage.encoding), float(usage.encoding.slopes()[0])
         for power, got in ((1, "0"), (-1, "2")):
@@ -70,7 +70,7 @@ def first_slope(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 
 def _slope_steps(encoding: ALiBi) -> np.ndarray:
-    """How many times its own slope that of the head before is, in the sequence of each head; (heads,)."""
+    """Ratio of the previous head's slope to each head's own, within its geometric sequence; (heads,)."""
     heads, below = encoding.heads, 1 << (encoding.heads.bit_length() - 1)
     if encoding.rule == "linear":
         return np.full(heads, 2.0 ** ((encoding.steepest - 1.0) / (heads - 1)))
@@ -80,7 +80,7 @@ def _slope_steps(encoding: ALiBi) -> np.ndarray:
 
 
 def factor(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
-    """Another factor, read off."""
+    """Yield another factor of the bias, fitted to the observed numbers."""
     if evidence.reads_table_off(usage):
         return
     expected, rest = _expected_and_shown(replace(usage, factor=1.0), evidence.subsample)
@@ -94,7 +94,7 @@ def factor(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 def _expected_and_shown(
     usage: BiasUsage, evidence: ObservedBiases, by_all_heads: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The biases of the usage, and what the logits hold in their place; each row less its mean.
+    """Biases of the usage, and the observed ones, (heads, n, m); each row less its mean.
 
     Heads that are compared with each other need the same keys: those that all of them show.
     """
@@ -106,7 +106,7 @@ def _expected_and_shown(
 
 
 def _less_row_mean(part: np.ndarray, finite: np.ndarray) -> np.ndarray:
-    """Each row less its mean, 0 where nothing is seen."""
+    """Subtract from each row the mean of its finite numbers; 0 where a number is not finite."""
     count = np.maximum(finite.sum(-1, keepdims=True), 1)
     kept = np.where(finite, part, 0.0)
     return np.where(finite, kept - kept.sum(-1, keepdims=True) / count, 0.0)
@@ -122,7 +122,7 @@ def head_order(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 
 def order_read_off(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
-    """Biases of heads rolled, or in any other order, read off."""
+    """Yield the order of heads read off the observed biases: rolled, or any other permutation."""
     if evidence.reads_table_off(usage):
         return
     expected, rest = _expected_and_shown(usage, evidence.subsample, by_all_heads=True)
@@ -140,7 +140,7 @@ def order_read_off(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 
 def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
-    """Another slope in some heads, read off."""
+    """Yield the slopes read off the observed biases, where some heads, not all, have a wrong one."""
     if not isinstance(usage.encoding, ALiBi) or usage.of_shard:
         return
     expected, rest = _expected_and_shown(usage, evidence)
@@ -161,7 +161,7 @@ def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 
 def _other_slope(slopes: np.ndarray, head: int, factor: float) -> str:
-    """The slope that a head has, whose it is, and the one that is meant."""
+    """Describe a head's slope, the head that it belongs to, if any, and the slope that is meant."""
     slope = slopes[head] * factor
     owner = np.flatnonzero(np.abs(slopes - slope) <= 1e-5 * slopes)
     of_head = f", that of head {owner[0]}," if owner.size else ""

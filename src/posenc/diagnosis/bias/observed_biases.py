@@ -22,7 +22,7 @@ KEYS = 96
 
 @dataclass(frozen=True, eq=False)
 class ObservedBiases:
-    """Logits, their part that is no bias, and the positions of queries and keys.
+    """Observed logits, their q·k part without any bias, and the positions of queries and keys.
 
     Args:
         logits: Logits, (heads, n, m).
@@ -47,7 +47,7 @@ class ObservedBiases:
     up_to_rows: bool = False
 
     def fits(self, usage: BiasUsage, exact: bool = True) -> bool:
-        """Whether the usage explains every logit, up to a number for each row, which no softmax sees."""
+        """Whether the usage explains every logit, up to a constant for each row, which softmax ignores."""
         if not exact:
             return self.subsample.fits(usage)
         gap = self.gap(usage)
@@ -59,7 +59,7 @@ class ObservedBiases:
         return bool(np.all(np.abs(gap[finite]) <= self.tolerance[finite]))
 
     def gap(self, usage: BiasUsage) -> np.ndarray:
-        """Logits less the biases of the usage, (heads, n, m); NaN where they are masked."""
+        """Logits minus q·k and the biases of the usage, (heads, n, m); NaN where they are masked."""
         finite = np.isfinite(self.logits) & (self.logits > MASKED)
         if self.causal:
             finite &= self.key_positions <= self.query_positions[:, None]
@@ -71,18 +71,18 @@ class ObservedBiases:
         return np.asarray(rest - usage.biases(self.query_positions, self.key_positions, self.table))
 
     def _less_own_key(self, rest: np.ndarray) -> np.ndarray:
-        """Each row less what it holds for the query's own position; NaN where that is not shown."""
+        """Subtract from each row its value at the query's own position; NaN where that is not shown."""
         own = self.key_positions == self.query_positions[:, None]
         shown = own.any(1) & np.isfinite(rest[:, np.arange(len(own)), own.argmax(1)]).all(0)
         less = rest - rest[:, np.arange(len(own)), own.argmax(1)][..., None]
         return np.where(shown[:, None], less, np.nan)
 
     def reads_table_off(self, usage: BiasUsage) -> bool:
-        """Whether T5's table is not given, so that any number a bucket explains the logits."""
+        """Whether T5's table is not given, so that any one value per bucket explains the logits."""
         return isinstance(usage.encoding, T5Bias) and self.table is None
 
     def rows_shifted(self, usage: BiasUsage) -> bool:
-        """Whether rows that fit differ by a number each all the same."""
+        """Whether rows differ from the usage by a constant each, by more than rounding."""
         middle = _middle(self.gap(usage))
         return bool(np.any(np.abs(middle[np.isfinite(middle)]) > self.tolerance.max()))
 
@@ -107,7 +107,7 @@ class ObservedBiases:
 
     @cached_property
     def subsample(self) -> ObservedBiases:
-        """A few queries and keys of it: what does not fit these fits nothing."""
+        """Sample of queries and keys for a quick check: a usage that does not fit it does not fit the whole."""
         rows = subsample(self.query_positions)
         own = np.flatnonzero(np.isin(self.key_positions, self.query_positions[rows]))
         columns = np.union1d(np.linspace(0, len(self.key_positions) - 1, KEYS).astype(int), own)
@@ -119,7 +119,7 @@ class ObservedBiases:
 def observed_biases(
     arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: float, causal: bool, as_stored: bool = False
 ) -> ObservedBiases:
-    """Collect what named arrays show of a bias; `as_stored`: which may be rounded to the type that it came in.
+    """Collect the bias in named arrays; with `as_stored`, a bfloat16 bias may be off by bfloat16 rounding.
 
     Raises:
         ValueError: The arrays do not fit together, or show no bias.
@@ -157,7 +157,7 @@ def observed_biases(
 
 
 def _less_its_bucket(rest: np.ndarray, buckets: np.ndarray) -> np.ndarray:
-    """Distance of each number from the middle of its bucket's numbers, head by head."""
+    """Subtract from each number the midpoint of its bucket's range, head by head."""
     flat, bucket = rest.reshape(len(rest), -1), buckets.reshape(-1)
     order = np.argsort(bucket, kind="stable")
     starts = np.flatnonzero(np.diff(bucket[order], prepend=bucket[order][0] - 1))
@@ -172,7 +172,7 @@ def _less_its_bucket(rest: np.ndarray, buckets: np.ndarray) -> np.ndarray:
 
 
 def _middle(gap: np.ndarray) -> np.ndarray:
-    """Between the least and the largest of each row."""
+    """Midpoint of the least and the largest finite number of each row."""
     low = np.where(np.isfinite(gap), gap, np.inf).min(-1, keepdims=True)
     high = np.where(np.isfinite(gap), gap, -np.inf).max(-1, keepdims=True)
     with np.errstate(invalid="ignore"):
@@ -180,7 +180,7 @@ def _middle(gap: np.ndarray) -> np.ndarray:
 
 
 def _by_head(name: str, array: np.ndarray, heads: int) -> np.ndarray:
-    """(heads, n, m); a leading axis of one batch row is left out."""
+    """Array as float64 (heads, n, m), without a leading batch axis of 1."""
     by_head = array[0] if array.ndim == 4 and len(array) == 1 else array
     by_head = by_head[None] if by_head.ndim == 2 and heads == 1 else by_head
     if by_head.ndim != 3 or len(by_head) != heads:

@@ -1,4 +1,4 @@
-"""Biases that a module's own tensors make, tried with every learned bias whose shapes they have."""
+"""Search for the learned bias whose parameters are a module's own tensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LearnedBias(NamedTuple):
 
 
 def bias_of_tensors(probed: ProbedBias, tensors: Sequence[Tensor]) -> LearnedBias | None:
-    """The bias that the numbers are with the module's own tensors; None where it is none of these kinds.
+    """Find the learned bias that gives the probed numbers with the module's own tensors; None where none does.
 
     Rows may differ from it by a number each, which no softmax sees.
 
@@ -58,7 +58,7 @@ def _encodings(heads: int, tensors: Sequence[Tensor]) -> Iterator[AttentionBias]
 def _ways(
     encoding: AttentionBias, tensors: Sequence[Tensor]
 ) -> Iterator[tuple[dict[str, np.ndarray], tuple[str, ...]]]:
-    """Every choice of different tensors with as many numbers as each parameter, in its shape or transposed."""
+    """Assignments of different tensors to all parameters, in their shape or transposed, with the tensors' names."""
     known = [tensor for tensor in tensors if tensor.values is not None]
     options = [[tensor for tensor in known if _shaped(tensor, shape) is not None] for shape in encoding.shapes.values()]
     for chosen in product(*options):
@@ -69,7 +69,7 @@ def _ways(
 
 
 def _shaped(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray | None:
-    """The tensor in this shape, but for axes of one and a transposition; None where it has another."""
+    """Tensor reshaped to this shape, up to axes of 1 and a transposition; None where it does not fit."""
     values = tensor.values
     if values is None:
         return None

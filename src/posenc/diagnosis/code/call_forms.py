@@ -163,7 +163,7 @@ FORMS_OF_COSINES = tuple(frozenset(roles) for roles in (["length"], ["positions"
 
 
 def observe(caller: Caller) -> Probe:
-    """The numbers of a function in the form that it is called in."""
+    """Call code in the caller's form, and read a table, rotations or biases off what it returns."""
     roles = frozenset(caller.call.form) - {"dim", "base"}
     if roles in BIAS_FORMS and (caller.prepared.heads or roles != {"length"}):
         return Probe(BIAS_FORMS[roles](caller))
@@ -215,7 +215,7 @@ def _shapes(caller: Caller, reach: int) -> Iterator[Shape]:
 
 
 def _of_shape(caller: Caller, shape: Shape) -> Probe:
-    """Numbers that code makes of zeros; where these stay zero, of the unit vectors."""
+    """Probe code with x = 0 in this shape; where that stays zero, with unit vectors, which show its rotation."""
     sizes, axis, layout = shape
     count, dim = sizes[axis], sizes[-1]
     positions = _positions()[:count] if _takes_positions(caller) else np.arange(count)
@@ -256,7 +256,7 @@ def _one_vector_at_a_time(caller: Caller, positions: np.ndarray) -> Probe:
 
 
 def _square(caller: Caller) -> Probe | None:
-    """Numbers for a square x, batch = length, where only such x is accepted: the two are mixed up."""
+    """Probe code with batch = length, which code that takes the batch axis for positions accepts; None if it fails."""
     if set(caller.call.form) != {"x"}:
         return None
     try:
@@ -286,7 +286,7 @@ def _first_that_works(of_shape: Callable[[tuple[int, ...]], Probe], shapes: Sequ
 
 
 def _as_far_as_possible(caller: Caller, ask: Callable[[int], Probe]) -> Probe:
-    """Ask as far as possible; where that fails, less far, with a note."""
+    """Ask for the farthest positions of `REACHES` that the code accepts, with a note where it refused farther ones."""
     first_error: Exception | None = None
     for reach in REACHES if _takes_positions(caller) else REACHES[1:]:
         try:
@@ -318,7 +318,7 @@ def _stacked(answers: list[NamedArray], axis: int = 0) -> NamedArray:
 
 
 def _probe(caller: Caller, positions: np.ndarray, answer: NamedArray) -> Probe:
-    """The numbers at the positions that are compared; an error for what is neither a table nor rotations."""
+    """Numbers at the positions in `POSITIONS`; raises an error for what is neither a table nor rotations."""
     values, dtype = answer
     if values.shape == (len(positions),) and "dim" not in caller.call.form:
         values = values[:, None]  # one channel, as the first ideas of the ladder have
@@ -339,7 +339,7 @@ def by_length(caller: Caller) -> ProbedBias:
 
 
 def from_slopes(caller: Caller) -> ProbedBias:
-    """f(heads): what every step of distance costs in each head."""
+    """f(heads): the slope of each head, as biases -slope·distance."""
     values, dtype = caller()
     values = values.reshape(-1)
     if len(values) != caller.heads:
@@ -350,7 +350,7 @@ def from_slopes(caller: Caller) -> ProbedBias:
 
 
 def added_to_scores(caller: Caller) -> ProbedBias:
-    """f(scores): what is added to scores that are zero."""
+    """f(scores): biases, read off scores that are zero."""
     values, dtype = caller(scores=np.zeros((1, caller.heads, LENGTH, LENGTH)))
     return _probed(values, dtype, caller.heads)
 
@@ -367,7 +367,7 @@ BIAS_FORMS: Mapping[frozenset[str], Callable[[Caller], ProbedBias]] = {
 
 
 def _probed(values: np.ndarray, dtype: str, heads: int) -> ProbedBias:
-    """(heads, n, n), from that, one batch row of it, (n, n, heads), or a row for each key alone."""
+    """Biases (heads, n, n) from that shape, (heads, 1, n) or (n, n, heads), also with a batch axis of 1."""
     by_head = values[0] if values.ndim == 4 and len(values) == 1 else values
     if by_head.shape == (LENGTH, LENGTH, heads):
         by_head = np.moveaxis(by_head, -1, 0)

@@ -100,7 +100,7 @@ def check_user_code(
     base: float | None = None,
     layout: str | None = None,
 ) -> CodeReport:
-    """`check_code` of code that is called here or in another process."""
+    """Run `check_code` on code that is called here or in another process."""
     check_options(against, dim, base, layout)
     dim, base, heads = sizes_asked_for(against, dim, base)
     pairs: PairLayout = "halves" if getattr(against, "pairing", None) == "halves" else "adjacent"
@@ -125,7 +125,7 @@ def _with_remarks(report: CodeReport, *remarks: Finding | str) -> CodeReport:
 
 
 def check_options(against: Encoding | None, dim: int | None, base: float | None, layout: str | None) -> None:
-    """Check what can be checked of the options before any code runs."""
+    """Check the options, as far as that is possible before any code runs."""
     if layout is not None:
         validation.choice("layout", layout, LAYOUTS)
     for name, given in (("dim", dim), ("base", base)):
@@ -140,7 +140,7 @@ def check_options(against: Encoding | None, dim: int | None, base: float | None,
 
 
 def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | None) -> tuple[int, float, int]:
-    """Width, base and heads: those of the encoding that is meant, else those given, else the usual ones."""
+    """Choose width, base and heads to ask for: those of `against` (with the usual base), those given, or the usual."""
     if against is None:
         width = validation.integer("dim", USUAL_WIDTH if dim is None else dim, 4, MOST_DIM, even=True)
         return width, USUAL_BASE if base is None else float(base), HEADS
@@ -265,7 +265,7 @@ def _right_but_for_last_channel(observed: ObservedValues, base: float) -> bool:
 
 
 def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: PairLayout = "adjacent") -> Probe:
-    """Numbers in the first documented form that works; `layout` is of pairs where the numbers do not show it."""
+    """Call code in the first documented form that works; `layout` is of pairs where the numbers do not show it."""
     prepared = code.prepare(dim, base, heads)
     first_error, column = "", None
     for call in roles_by_likelihood(prepared.parameters):

@@ -58,7 +58,7 @@ class RemoteCode:
         return str(self.ask("moving_error"))[:200]
 
     def ask(self, question: str, **words: Any) -> Any:
-        """The answer, or the error that it is."""
+        """Ask the child; return its answer, or raise the error that it reports."""
         reply = self.child.ask(question, **words)
         if not isinstance(reply, dict) or not {"answer", "error"} & set(reply):
             raise StoppedError(NO_ANSWER)

@@ -99,7 +99,7 @@ class ChildProcess:
         return bytes(self.printed).decode("utf-8", "replace").splitlines()
 
     def close(self) -> None:
-        """End the child and its group; on Linux, what has left the group with the child's environment as well."""
+        """End the child and its process group; on Linux also processes outside it that inherited its environment."""
         self._kill()
         self.process.wait()
         _end_marked(self.mark.encode())
@@ -141,14 +141,14 @@ class ChildProcess:
 
 
 def hide_streams() -> None:
-    """Keep other processes of this user from this one's open files; Linux alone can, and not from root."""
+    """Keep the user's other processes from opening this one's files through /proc; Linux only, not against root."""
     if sys.platform == "linux":
         set_dumpable = 4
         ctypes.CDLL(None).prctl(set_dumpable, 0, 0, 0, 0)
 
 
 def _end_marked(mark: bytes) -> None:
-    """End the processes that began with this mark in their environment, until none is left; Linux alone shows it."""
+    """Kill all processes that started with this mark in their environment, until none is left; Linux only."""
     for _ in range(MOST_SWEEPS):
         found = [int(folder.name) for folder in Path("/proc").glob("[0-9]*") if _is_marked(folder, mark)]
         if not found:
@@ -160,7 +160,7 @@ def _end_marked(mark: bytes) -> None:
 
 
 def _is_marked(folder: Path, mark: bytes) -> bool:
-    """Whether the process of a folder of /proc runs and began with this mark."""
+    """Whether the process of a /proc folder still runs, and started with this mark in its environment."""
     try:
         return mark in (folder / "environ").read_bytes().split(b"\0")
     except OSError:  # it has ended, or belongs to someone else

@@ -76,7 +76,7 @@ def answer_requests(answers: Answers) -> None:
 
 
 def limit(bytes: int) -> bool:  # noqa: A002
-    """Limit the address space; whether the system can."""
+    """Limit the process's address space to so many bytes; return whether the system can."""
     if importlib.util.find_spec("resource") is None:
         return False
     import resource
@@ -103,7 +103,7 @@ def _answer(handler: Callable[..., Any], words: dict[str, Any]) -> dict[str, Any
 
 
 def _sendable(tensors: list[Tensor]) -> Iterator[list[Any]]:
-    """The names of the first tensors, and their values as far as a message holds them."""
+    """Name, kind, shape and values of the first tensors; values are None beyond what a message holds."""
     left = MOST_NUMBERS
     for each in tensors[:MOST_TENSORS]:
         size = 0 if each.values is None else each.values.size

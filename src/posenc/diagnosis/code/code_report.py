@@ -107,17 +107,17 @@ class CodeReport(text_lines.Lines):
 
     @property
     def explained(self) -> bool:
-        """Whether nothing is left to explain."""
+        """Whether the code is right or consistent, or a mistake is named for what is wrong."""
         return self.right or self.consistent or bool(self.findings)
 
     @property
     def verdict(self) -> Verdict:
-        """The result in the words of every comparison: "agree in what was compared" where numbers met no others."""
+        """Verdict as of every comparison: "agree in what was compared" where there was nothing to compare with."""
         return EVERYTHING if self.right else PARTLY if self.consistent else "differ"
 
     @property
     def exit_code(self) -> int:
-        """A grade: 0 for right, 1 for wrong, 3 where the numbers were compared with nothing."""
+        """Exit code: 0 for right, 1 for wrong, 3 where the numbers were compared with nothing."""
         return EXIT_CODES[self.verdict]
 
     def lines(self) -> list[str]:

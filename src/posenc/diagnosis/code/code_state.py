@@ -15,7 +15,7 @@ MISSING = object()
 
 @dataclass(frozen=True, eq=False)
 class KeptValue:
-    """A value that calls may change: how to put one in its place, and a copy of what was there."""
+    """Copy of a value that calls may change, and a function that puts a value in its place."""
 
     put: Callable[[Any], None]
     before: Any
@@ -39,7 +39,7 @@ def kept_values(target: Any) -> list[KeptValue]:
 
 
 def deep_copied(value: Any) -> Any:
-    """A copy that shares nothing with the value; None where there is none."""
+    """Copy a value so that nothing is shared with it; None where it cannot be copied."""
     try:
         return copy.deepcopy(value)
     except Exception:  # a user's own class may raise anything
@@ -71,7 +71,7 @@ def _places(target: Any) -> Iterator[Place]:
 
 
 def _code_of(value: Any) -> Any:
-    """The function or the class that a target, an attribute or an object is written as."""
+    """Function or class behind a target or attribute, unwrapped; for any other object, its type."""
     value = inspect.unwrap(getattr(value, "__func__", value)) if callable(value) else value
     return value if isinstance(value, type | FunctionType) else type(value)
 

@@ -72,7 +72,7 @@ def judge_bias_values(
 
 
 def _unnamed(report: CodeReport, probed: ProbedBias, fitted: FittedBias | None, against: Encoding | None) -> CodeReport:
-    """The report where no mistake explains the numbers: another kind of bias, or what was tried."""
+    """Report where no mistake explains the numbers: a fitted bias of another kind, or a note of what was tried."""
     if fitted is not None and isinstance(against, AttentionBias) and not fitted.of_one_formula:
         return replace(report, findings=(fitted.finding(against),))
     if against is not None:
@@ -85,7 +85,7 @@ def _unnamed(report: CodeReport, probed: ProbedBias, fitted: FittedBias | None, 
 
 
 def _fitted_report(probed: ProbedBias, fitted: FittedBias) -> CodeReport:
-    """Right where every head has a curve of its own; consistent where one curve may be another formula's."""
+    """Report on a fitted bias: right where every head has a curve of its own, only consistent where all share one."""
     report = CodeReport(
         not (fitted.below_floor or fitted.of_one_formula),
         "biases",
@@ -112,7 +112,7 @@ def fitting_encoding(probed: ProbedBias, tensors: Sequence[Tensor] = ()) -> ALiB
 
 
 def _fitting(probed: ProbedBias, candidates: Sequence[Candidate]) -> tuple[Candidate, bool] | None:
-    """The first candidate that the numbers are, and whether their rows differ from it by a number each."""
+    """First candidate whose biases the numbers are, and whether rows differ from it by a constant each; else None."""
     for candidate in candidates:
         evidence, usage = _evidence(probed, candidate[1]), BiasUsage(candidate[0])
         if evidence.fits(usage):
@@ -149,7 +149,7 @@ def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding
 
 
 def _tables(tensor: Tensor, heads: int) -> Iterator[np.ndarray]:
-    """Tensors that may be T5's table, as (buckets, heads)."""
+    """Tensor as (buckets, heads), if it may be T5's table."""
     if tensor.values is not None and len(tensor.shape) == 2 and heads in tensor.shape:
         yield tensor.values if tensor.shape[1] == heads else tensor.values.T
 

@@ -1,4 +1,4 @@
-"""Judge one number for each position: an idea of the ladder, or what was made in its place."""
+"""Judge code that gives one number per position: a one-channel encoding of `posenc.learn`'s ladder, or a mistake."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ UNKNOWN = Finding(
 
 
 def judge_column(observed: ObservedValues, against: Encoding | None) -> CodeReport:
-    """Report on numbers (n, 1): the idea that they follow, with positions from 0 or from 1, or the mistake in them."""
+    """Report on numbers (n, 1): the encoding that they are, with positions from 0 or 1, or the mistake in them."""
     if isinstance(against, AdditiveEncoding) and against.width != 1:
         raise ValueError(
             f"against must have one channel for code that gives one number for each position; got {short(against)}. "
@@ -67,7 +67,7 @@ def _column(numbers: Callable[[np.ndarray, int], np.ndarray], observed: Observed
 
 
 def _ideas(observed: ObservedValues, against: Encoding | None) -> list[tuple[AdditiveEncoding, int]]:
-    """Encodings with the number that is added to positions; the notes count words from 1."""
+    """Encodings with one channel to try, in order, each with the number to add to positions."""
     if isinstance(against, AdditiveEncoding):
         return [(against, 0), (against, 1)]
     counted = [NormalisedCount(length=observed.length, start=start) for start in (1, 0) if observed.length]

@@ -25,7 +25,7 @@ UNREGISTERED = Finding(
 
 
 def judge_table(observed: ObservedValues, tensors: Sequence[Tensor], against: Encoding | None) -> CodeReport | None:
-    """Report on a learned table, or on the one meant by `against`; None where the numbers are no rows of one."""
+    """Report on code that reads rows of its module's own table in order; None where it does not."""
     if observed.door != "adds" or not (against is None or isinstance(against, Learned)):
         return None
     for tensor in tensors:
@@ -36,7 +36,7 @@ def judge_table(observed: ObservedValues, tensors: Sequence[Tensor], against: En
 
 
 def _reads(observed: ObservedValues, tensor: Tensor, first: int) -> bool:
-    """Whether each position reads its row."""
+    """Whether every position p reads row p + `first` of the tensor."""
     rows = _rows(tensor, observed.dim)
     index = observed.positions.astype(np.int64) + first
     if rows is None or index.max() >= len(rows) or np.ptp(rows, axis=0).max() == 0:
@@ -46,7 +46,7 @@ def _reads(observed: ObservedValues, tensor: Tensor, first: int) -> bool:
 
 
 def _rows(tensor: Tensor, dim: int) -> np.ndarray | None:
-    """A table (rows, dim), also with axes of one."""
+    """Tensor as a table (rows, dim), without axes of 1; None where it has another shape or no values."""
     sizes = tuple(size for size in tensor.shape if size != 1)
     return None if tensor.values is None or len(sizes) != 2 or sizes[1] != dim else tensor.values.reshape(sizes)
 

@@ -35,7 +35,7 @@ USUAL = 2
 
 @dataclass(frozen=True)
 class Convention:
-    """A published way: the encoding that computes it, and from which position on."""
+    """Published convention: the encoding that computes it, and the number added to positions."""
 
     encoding: Encoding
     start: int = 0
@@ -147,7 +147,7 @@ def _explained(known: Sequence[Convention], observed: ObservedValues) -> Explain
 def _or_base(
     start: Recipe, findings: tuple[Finding, ...], values: ObservedValues
 ) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-    """Another exponent often is another base: base 100 with 2i/d gives the numbers of base 10000 with i/d.
+    """Add the reading as another base: base 100 with 2i/d gives the numbers of base 10000 with i/d.
 
     The other reading is a note where the base is a plain number, and comes first where it is the usual 10000.
     """

@@ -41,7 +41,7 @@ POSITION_SHAPES = ((-1,), (-1, 1), (1, -1))
 
 
 def kept_tables(probed: Probe) -> Iterator[Finding]:
-    """The finding that a second call gives other numbers than it gives as a first call, if it does."""
+    """Yield a finding if a call gives other numbers after another call than it gives as the first one."""
     caller = probed.caller
     if caller is None or not COUNTED & set(caller.call.form) or {"position", "index"} & set(caller.call.form):
         return

@@ -35,7 +35,7 @@ def positions_shifted(by: int) -> Change[Recipe]:
 
 
 def orders_mixed(recipe: Recipe, observed: ObservedValues) -> Changes:
-    """Frequencies laid out otherwise than the pairs."""
+    """Yield frequencies laid out for the other pairing than the one that the pairs have."""
     words = {"adjacent": "side by side", "halves": "half a width apart"}
     order: PairLayout = "halves" if recipe.frequency_order == "adjacent" else "adjacent"
     changed = replace(recipe, frequency_order=order)
@@ -74,7 +74,7 @@ def other_logarithm(base: float) -> Change[Recipe]:
 
 
 def other_base(recipe: Recipe, observed: ObservedValues) -> Changes:
-    """The base that the second pair shows."""
+    """Yield the base read off the frequency of the second pair."""
     frequency = second_frequency(recipe, observed)
     if frequency is not None and 0.0 < frequency < math.pi:
         with np.errstate(all="ignore"):
@@ -85,7 +85,7 @@ def other_base(recipe: Recipe, observed: ObservedValues) -> Changes:
 
 
 def fixed_width(recipe: Recipe, observed: ObservedValues) -> Changes:
-    """The width in the exponent that the second pair shows."""
+    """Yield the hard-coded width in the exponent, read off the frequency of the second pair."""
     frequency = second_frequency(recipe, observed)
     if frequency is not None and 0.0 < frequency < 1.0 and recipe.rule == "2i/d":
         width = round(-2 * math.log(recipe.base) / math.log(frequency))
@@ -95,7 +95,7 @@ def fixed_width(recipe: Recipe, observed: ObservedValues) -> Changes:
 
 
 def values_scaled(recipe: Recipe, observed: ObservedValues) -> Changes:
-    """The factor that the values show."""
+    """Yield the factor of all values, fitted to positions below 50 by least squares."""
     expected = recipe.values(observed.positions, observed.dim)
     near = observed.positions < 50
     expected, received = expected[near], observed.values[near]
@@ -107,7 +107,7 @@ def values_scaled(recipe: Recipe, observed: ObservedValues) -> Changes:
 
 
 def angles_scaled(recipe: Recipe, observed: ObservedValues) -> Changes:
-    """The factor that the second pair shows."""
+    """Yield the factor of all angles, read off the frequency of the second pair."""
     frequency = second_frequency(recipe, observed)
     expected = float(recipe.frequencies(observed.dim)[_second_channel(recipe, observed.dim)])
     if frequency and expected:
@@ -126,7 +126,7 @@ def positions_by_length(less: int) -> Change[Recipe]:
 
 
 def recipe_table_end(beyond: Any) -> Change[Recipe]:
-    """A table that ends at any likely length that the positions pass, and what it then does."""
+    """Build the mistake of a table that ends at a likely length; `beyond` says what later positions get."""
 
     def change(recipe: Recipe, observed: ObservedValues) -> Changes:
         for length in (length for length in LENGTHS if length <= observed.positions.max()):
@@ -149,12 +149,12 @@ def second_frequency(recipe: Recipe, observed: ObservedValues) -> float | None:
 
 
 def _second_channel(recipe: Recipe, dim: int) -> int:
-    """The first channel of the pair number 1."""
+    """First channel of the second pair."""
     return int(np.flatnonzero(~recipe.second_of_pair(dim))[1])
 
 
 def _second_exponent(recipe: Recipe, dim: int) -> float:
-    """How often the base divides the frequency of the second pair."""
+    """Exponent x for which the frequency of the second pair is base^-x."""
     by_e = replace(recipe, base=math.e, angle_factor=1.0).frequencies(dim)
     return -float(np.log(by_e[_second_channel(recipe, dim)]))
 

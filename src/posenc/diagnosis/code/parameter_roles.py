@@ -73,7 +73,7 @@ class ArgumentRoles:
 
 
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
-    """The parameters that can be given one value each."""
+    """List a function's parameters, without *args and **kwargs."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -33,7 +33,7 @@ def as_vectors(observed: ObservedValues) -> ObservedVectors:
 def explained_as_rotation(
     encodings: Iterable[Encoding], observed: ObservedValues
 ) -> tuple[Encoding, tuple[Finding, ...]] | None:
-    """The first of these encodings, and the mistakes that make the rotations of code of it.
+    """Find the first encoding that explains the rotations of code by known mistakes, and these mistakes.
 
     Args:
         encodings: What may be meant, the likeliest first.

@@ -88,7 +88,7 @@ def _values(value: Any) -> np.ndarray | None:
 
 
 class UnsupportedFormError(Exception):
-    """This form does not fit the function; the message says what came back."""
+    """Call form that does not fit the function; the message says what came back."""
 
 
 class CodeFailedError(Exception):
@@ -235,7 +235,7 @@ def _libraries(function: Function) -> Iterator[str]:
 
 
 def _array(value: Any, library: str) -> Any:
-    """An array of the library that the code takes; what is no array as it is."""
+    """Convert an array to the library that the code takes; anything else stays as it is."""
     if not isinstance(value, np.ndarray):
         return value
     is_float = value.dtype.kind == "f"
@@ -297,6 +297,6 @@ class Caller:
         return results
 
     def every_result(self, **values: Any) -> list[NamedArray]:
-        """However many results there are; those of a complex one are its real and its imaginary part."""
+        """Return every result of the call; a complex one counts as two, its real and its imaginary part."""
         values_by_role = {"dim": self.dim, "base": self.base, "heads": self.heads, **values}
         return self.code.call(self.library, *self.call.arguments(self.prepared.parameters, values_by_role))

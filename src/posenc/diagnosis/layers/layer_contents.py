@@ -89,14 +89,14 @@ def forms(contents: Contents) -> tuple[Form, ...]:
 
 
 class Layers(NamedTuple):
-    """Layers of one part and kind, by number, and what each does."""
+    """Numbers of the layers of one part and kind, and the content of each."""
 
     numbers: tuple[int, ...]
     contents: Contents
 
 
 def layers_by_part(model: ModelPositions) -> Mapping[tuple[str, str], Layers]:
-    """By part and kind: cross-attention, and what comes before the layers, stand on their own."""
+    """Collect layers by (part, kind); cross-attention, and what comes before the layers, are kinds of their own."""
     contents_by_part: dict[tuple[str, str], list[tuple[int, Content]]] = {}
     for group in model.groups:
         content = Content(**{name: getattr(group, name) for name in Content._fields})

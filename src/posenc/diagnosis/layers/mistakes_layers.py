@@ -31,7 +31,7 @@ def layers_where(contents: Contents, condition: Callable[[Content], bool]) -> st
 
 
 def layers_exchanged(all_rotate: bool) -> Change[Contents]:
-    """The contents of two kinds of layers exchanged, which both rotate, or of which one does not."""
+    """Build the mistake that exchanges two kinds of layers: both rotate if `all_rotate`, else not both."""
 
     def change(contents: Contents, evidence: OtherLayers) -> Changes:
         different = different_contents(contents)
@@ -45,7 +45,7 @@ def layers_exchanged(all_rotate: bool) -> Change[Contents]:
 
 
 def one_for_all(all_rotate: bool) -> Change[Contents]:
-    """The content of one kind in every layer; all the others rotate, or one does not."""
+    """Build the mistake that gives all layers one kind's content; all others rotate if `all_rotate`, else not all."""
 
     def change(contents: Contents, evidence: OtherLayers) -> Changes:
         different = different_contents(contents)
@@ -102,7 +102,7 @@ def layers_shifted(contents: Contents, evidence: OtherLayers) -> Changes:
 
 
 def other_plan(contents: Contents, evidence: OtherLayers) -> Changes:
-    """The contents where the other model has them, if it has the same ones elsewhere."""
+    """Yield this model's contents in the order of the other model, where both have the same set of them."""
     known = {content.form: content for content in different_contents(contents)}
     others = forms(evidence.contents)
     if set(others) == set(known):

@@ -42,7 +42,7 @@ def _some(layers: Layers, kept: set[int]) -> Layers:
 
 
 def _of_one(first: Parts, second: Parts) -> Iterator[Finding]:
-    """Kinds of layers that one model alone has; the two of one part, one on each side, in one finding."""
+    """Findings on kinds of layers that one model alone has; a single one where each has its own kind in a part."""
     for part in dict.fromkeys(part for part, _ in (*first, *second)):
         ours = [_uses(key, first[key]) for key in first if key[0] == part and key not in second]
         theirs = [_uses(key, second[key]) for key in second if key[0] == part and key not in first]
@@ -66,7 +66,7 @@ def _uses(key: tuple[str, str], layers: Layers) -> str:
 
 
 def _of_other_numbers(first: Parts, second: Parts) -> Iterator[Finding]:
-    """Parts with other layers: fewer, more, or others of them."""
+    """Findings on parts whose layers have other numbers in the second model: fewer, more or others."""
     for key in first:
         one, other = first[key].numbers, second[key].numbers if key in second else first[key].numbers
         if one != other:

@@ -47,7 +47,7 @@ class RotatedPairs(NamedTuple):
 
 
 def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> RotatedPairs:
-    """The pairs of queries or keys; frequencies to float32 alone where `exact` is False, which is faster."""
+    """Find the pairs of queries or keys and their frequencies, which are float32, and faster, unless `exact`."""
     side: RoleUsage = getattr(usage, role)
     encoding = side.encoding or usage.encoding
     first, second, axis, factor, dim = _channels(encoding)
@@ -65,7 +65,7 @@ def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> Rotat
 
 @np.errstate(invalid="ignore")  # positions beyond what float16 holds
 def used_positions(usage: RotationUsage, positions: np.ndarray, role: Role) -> np.ndarray:
-    """The positions that are really used, times how often the vector is rotated."""
+    """Compute the positions that code really rotates by: shifted, moved, cut off, rounded, times the rotations."""
     side: RoleUsage = getattr(usage, role)
     used = positions.astype(np.float64) + np.asarray(side.shift, dtype=np.float64)
     if side.moves:
@@ -114,20 +114,20 @@ def written_channels(usage: RotationUsage, pairs: RotatedPairs) -> tuple[np.ndar
 
 
 def pairs_adjacent(encoding: RotaryEncoding) -> bool:
-    """Whether neighbours rotate together, or the one pair there is."""
+    """Whether the two channels of every pair are neighbours."""
     first, second, *_ = _channels(encoding)
     return bool(np.all(second - first == 1))
 
 
 def _moved(positions: np.ndarray, moves: dict[tuple[float, ...], tuple[float, ...]]) -> np.ndarray:
-    """Positions (n,) or (n, axes), those that are moved in their new place."""
+    """Positions (n,) or (n, axes), with those that `moves` lists replaced."""
     rows, number = np.unique(positions.reshape(len(positions), -1), axis=0, return_inverse=True)
     moved = np.array([moves.get(row, row) for row in map(tuple, rows.tolist())])
     return np.asarray(moved[number.reshape(-1)].reshape(positions.shape))
 
 
 def _of_each_pair(positions: np.ndarray, pairs: RotatedPairs) -> np.ndarray:
-    """Positions (n,) or (n, axes) as what each pair reads; (n, 1) or (n, pairs)."""
+    """Coordinate that each pair reads: (n, 1) of positions (n,), or (n, pairs) of positions (n, axes)."""
     if positions.ndim == 1:
         return positions[:, None]
     if pairs.axis.max(initial=0) >= positions.shape[1]:
@@ -139,7 +139,7 @@ def _of_each_pair(positions: np.ndarray, pairs: RotatedPairs) -> np.ndarray:
 
 
 def _of_other_layout(frequencies: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The frequency that each channel of a pair gets where they lie as the other pairing lays them; (2, pairs)."""
+    """Frequencies (2, pairs) that the channels of each pair get from a layout made for the other pairing."""
     start, half = int(min(first.min(), second.min())), len(frequencies)
     adjacent = bool(np.all(second - first == 1))
     index = [(channels - start) % half if adjacent else (channels - start) // 2 for channels in (first, second)]

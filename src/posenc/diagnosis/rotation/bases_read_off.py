@@ -1,4 +1,4 @@
-"""Bases that frequencies show, with the stretch of a scaling taken off."""
+"""Bases read off frequencies, with the stretch of a scaling divided out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUNDS = 4
 
 
 def bases_of(frequencies: np.ndarray, exponents: np.ndarray) -> tuple[float, ...]:
-    """The bases whose powers these frequencies (pairs,) come nearest to, those of the fewest digits first."""
+    """Read off the bases whose powers come nearest to frequencies (pairs,), those of the fewest digits first."""
     base = _nearest(frequencies, exponents)
     if base is None:
         return ()
@@ -37,7 +37,7 @@ def exponents_of(head_dim: int) -> np.ndarray:
 
 
 def bases_of_usage(frequencies: np.ndarray, usage: RotationUsage) -> tuple[float, ...]:
-    """The bases that these frequencies (pairs,) show, taken that they are scaled as this usage has it."""
+    """Read off the bases of frequencies (pairs,), assuming that they are scaled as the usage scales them."""
     exponents = _exponents(usage, len(frequencies))
     if exponents is None or usage.rope is None:
         return ()
@@ -51,14 +51,14 @@ def bases_of_usage(frequencies: np.ndarray, usage: RotationUsage) -> tuple[float
 
 
 def bases_of_powers(frequencies: np.ndarray, usage: RotationUsage) -> tuple[float, ...]:
-    """The bases that these frequencies (pairs,) show, taken that the stretch of each pair is that of the usage."""
+    """Read off the bases of frequencies (pairs,), assuming the stretch that the usage's own base gives each pair."""
     exponents = _exponents(usage, len(frequencies))
     stretch = None if usage.rope is None else _stretch(usage, rope_base(usage.rope))
     return () if exponents is None or stretch is None else bases_of(frequencies / stretch, exponents)
 
 
 def _exponents(usage: RotationUsage, pairs: int) -> np.ndarray | None:
-    """Exponents (pairs,) of the frequencies, from that of the fastest; None where they are not so many powers."""
+    """Exponents (pairs,) of a usage's frequencies relative to the fastest; None where their number does not fit."""
     if not isinstance(usage.rope, AxialRoPE):
         fits = usage.rope is not None and usage.rope.head_dim == 2 * pairs
         return exponents_of(2 * pairs) if fits else None
@@ -72,14 +72,14 @@ def _exponents(usage: RotationUsage, pairs: int) -> np.ndarray | None:
 
 
 def _of_one_axis(powers: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """Powers that all axes share, which modules hold once; of all axes (pairs,) where they share none."""
+    """Frequencies of one axis, where all axes have the same, as modules hold them once; else of all pairs."""
     of_axes = [powers[axis == one] for one in np.unique(axis)]
     return of_axes[0] if all(np.array_equal(one, of_axes[0]) for one in of_axes) else powers
 
 
 @lru_cache(maxsize=1024)
 def _stretch(usage: RotationUsage, base: float) -> np.ndarray | None:
-    """Factor (pairs,) of the scaling, by which it multiplies frequencies of this base; None where it stops any."""
+    """Factor (pairs,) by which the scaling multiplies frequencies of this base; None where any of them is zero."""
     bare, scaled = (usage.with_rope(base=base, **other) for other in ({"scaling": None}, {}))
     if bare is None or scaled is None or bare.rope is None or scaled.rope is None:
         return None
@@ -91,7 +91,7 @@ def _stretch(usage: RotationUsage, base: float) -> np.ndarray | None:
 def _settled(
     frequencies: np.ndarray, exponents: np.ndarray, usage: RotationUsage, base: float
 ) -> tuple[float, np.ndarray] | None:
-    """How far the frequencies are off those of the base that they settle at, in logarithms, and its stretch."""
+    """Median log error of the frequencies at the base that iteration settles at, and the stretch there; else None."""
     settled = None
     for _ in range(ROUNDS):
         stretch = _stretch(usage, base)
@@ -104,7 +104,7 @@ def _settled(
 
 
 def _nearest(frequencies: np.ndarray, exponents: np.ndarray) -> float | None:
-    """The base whose powers these frequencies come nearest to, as long as they fall; None without two that do."""
+    """Base whose powers fit the leading, falling frequencies best; None where not even the first two fall."""
     power, first = np.unique(exponents, return_index=True)
     ordered = frequencies[first]
     if len(ordered) < 2 or not 0.0 < ordered[1] < ordered[0]:

@@ -1,4 +1,4 @@
-"""Numbers and those that are expected: how far they are off, and how far rounding may put them."""
+"""Comparison of observed numbers with expected ones: how far they are off, and how far rounding may move them."""
 
 from __future__ import annotations
 

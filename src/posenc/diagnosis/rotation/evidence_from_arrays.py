@@ -24,7 +24,7 @@ from posenc.diagnosis.rotation.rotation_usage import RotationUsage
 
 @dataclass(frozen=True, eq=False)
 class CombinedEvidence(RotationEvidence):
-    """Several of these, all of one usage."""
+    """Several pieces of evidence that one usage must explain together."""
 
     parts: tuple[RotationEvidence, ...]
 
@@ -126,7 +126,7 @@ def rotation_evidence(
 
 
 def _with_each_other(vectors: list[ObservedVectors]) -> list[ObservedVectors]:
-    """Queries and keys with the vectors of the other, where there are as many of both."""
+    """Queries and keys, each with the other's vectors as `other`, where both have the same shape."""
     if len({one.x.shape for one in vectors}) > 1 or len(vectors) < 2:
         return vectors
     query, key = vectors
@@ -188,7 +188,7 @@ def columns_of_cache(cache: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def each_frequency_once(cos: np.ndarray, sin: np.ndarray) -> tuple[np.ndarray, np.ndarray, PairLayout | Literal[""]]:
-    """Every frequency once, and the pairing that a table with each twice was laid out for."""
+    """Drop repeated columns of cos and sin; return the pairing that the repetition shows, "" without any."""
     half = cos.shape[1] // 2
     if cos.shape[1] % 2 == 0 and half:
         if _same(cos[:, :half], cos[:, half:]) and _same(sin[:, :half], sin[:, half:]):

@@ -62,7 +62,7 @@ def explained_by(usages: Sequence[RotationUsage], evidence: RotationEvidence) ->
 
 
 def _in_part(finding: Finding, where: str) -> Finding:
-    """A finding about some heads or positions alone, and so its remedy."""
+    """Restrict a finding, and its remedy, to some heads or positions."""
     place = where.removesuffix(" alone")
     return replace(finding, where=where, fix=f"{finding.fix} This concerns {place} alone; the others are right.")
 
@@ -72,10 +72,10 @@ def _some_differ(where: str) -> Finding:
 
 
 def with_regrouped(usage: RotationUsage, evidence: RotationEvidence) -> list[RotationUsage]:
-    """The usage, and the same with pairs left as halves, where vectors may show that."""
+    """List the usage and, where vectors may show it, a variant that leaves rotated adjacent pairs as halves."""
     return [usage, *([replace(usage, regrouped=True)] if evidence.roles() and may_regroup(usage) else [])]
 
 
 def may_regroup(usage: RotationUsage) -> bool:
-    """Whether code may leave the pairs of this usage as halves, as DeepSeek's does."""
+    """Whether code may leave the rotated adjacent pairs of this usage as halves, as DeepSeek's does."""
     return usage.in_head is not None and pairs_adjacent(usage.encoding) and usage.in_head.rope.head_dim > 2

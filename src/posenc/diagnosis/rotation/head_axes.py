@@ -31,7 +31,7 @@ def with_all_axes(name: str, x: np.ndarray, layout: str | None) -> np.ndarray:
 
 
 def of_logits(name: str, x: np.ndarray, tokens: int, layout: str | None) -> np.ndarray:
-    """Vectors of the one batch row of logits as (heads, tokens, dim); the number of tokens shows which axis is theirs.
+    """Arrange vectors of one batch row as (heads, tokens, dim); the number of tokens shows which axis is theirs.
 
     Raises:
         ValueError: No axis has that many tokens, or there is more than one row of the batch.
@@ -49,7 +49,7 @@ def of_logits(name: str, x: np.ndarray, tokens: int, layout: str | None) -> np.n
 
 
 def for_each_head(k: np.ndarray, heads: int) -> np.ndarray:
-    """Keys (key heads, m, dim) once for every query head, each for the neighbours that share it.
+    """Repeat keys (key heads, m, dim) for every query head that shares them, as in grouped-query attention.
 
     Raises:
         ValueError: The query heads are no multiple of the key heads.

@@ -63,7 +63,7 @@ def agrees(
     evidence: RotationEvidence,
     length: int | None = None,
 ) -> bool:
-    """Whether the evidence shows the rotation in these groups, as `judge_rotations` says, without a search."""
+    """Whether the evidence fits the rotation meant in these groups, without a search for mistakes."""
     encoding = _rotation(groups, "")
     if encoding is None or not_finite(evidence.numbers()) is not None:
         return False
@@ -139,7 +139,7 @@ def _served(
 
 
 def _as_shown(usage: RotationUsage, evidence: RotationEvidence) -> tuple[RotationUsage, list[str]]:
-    """The use of the whole head, or of the channels that rotate alone where vectors have as many."""
+    """The usage, or, where vectors have only the channels that rotate, the use of these alone, with a note."""
     head, channels = usage.in_head, evidence.channels()
     if head is None or channels is None or channels == head.dim or channels != head.rope.head_dim:
         return usage, []
@@ -154,7 +154,7 @@ def _coordinates_differ(evidence: RotationEvidence) -> bool:
 
 
 def _equivalent_usages(usage: RotationUsage, evidence: RotationEvidence) -> Iterator[tuple[RotationUsage, str]]:
-    """The usage, and what no logit tells from it, each with a note."""
+    """The usage, and others with the same logits (pairs regrouped, positions shifted), each with a note."""
     yield usage, ""
     both = set(evidence.roles()) in ({"query", "key"}, set())
     regrouped = [replace(usage, regrouped=True)] if both and evidence.roles() and may_regroup(usage) else []
@@ -170,14 +170,14 @@ def _equivalent_usages(usage: RotationUsage, evidence: RotationEvidence) -> Iter
 
 
 def _each_channel(table: ObservedTable, dim: int) -> ObservedTable:
-    """A table with a column for every channel of the head, where those of both halves may be the same."""
+    """Repeat a table of one column per pair, so that it has one per channel of the head; others stay as they are."""
     if 2 * table.cos.shape[1] != dim:
         return table
     return replace(table, cos=np.tile(table.cos, 2), sin=np.tile(table.sin, 2), layout="")
 
 
 def _common_shift(usage: RotationUsage, evidence: RotationEvidence) -> tuple[int, ...]:
-    """By how much queries and keys alike are shifted, in every coordinate; () where they are not."""
+    """Shift of positions, per coordinate, that queries and keys share; () where they differ, or show none."""
     shifts = set()
     for role in evidence.roles() or ROLES[:1]:
         used = positions_read_off(evidence, usage, role)
@@ -188,12 +188,12 @@ def _common_shift(usage: RotationUsage, evidence: RotationEvidence) -> tuple[int
 
 
 def _labelled(groups: tuple[LayerGroup, ...], label: str) -> list[LayerGroup]:
-    """The groups whose layers a module calls so."""
+    """Groups of the layers that a module's label stands for."""
     return [group for group in groups if label and group.attention in LABELS.get(label, (label,))]
 
 
 def _rotation(groups: tuple[LayerGroup, ...], label: str) -> RotaryEncoding | None:
-    """The one rotation that the evidence shows; None for a layer that does not rotate."""
+    """The one rotation meant for these groups and this label; None for layers that do not rotate."""
     chosen = _labelled(groups, label) or groups
     rotations = {group.rotary_encoding for group in chosen if group.rotary_encoding is not None}
     if not rotations and any(encoding.door != "rotates" for group in chosen for encoding in group.encodings):
@@ -211,7 +211,7 @@ def _rotation(groups: tuple[LayerGroup, ...], label: str) -> RotaryEncoding | No
 
 
 def _without_rotation(model: Encoding | ModelPositions, evidence: RotationEvidence, label: str) -> Diagnosis:
-    """Whether vectors of a layer that does not rotate come out as they went in."""
+    """Judge whether a layer that is not to rotate leaves its vectors unchanged."""
     if evidence.unchanged():
         return Diagnosis(True, notes=("this layer does not rotate",), compared=evidence.width())
     groups = () if isinstance(model, Encoding) else model.groups
@@ -226,7 +226,7 @@ def _without_rotation(model: Encoding | ModelPositions, evidence: RotationEviden
 def _of_other_layers(
     model: Encoding | ModelPositions, usage: RotationUsage, evidence: RotationEvidence, label: str
 ) -> tuple[Finding, ...]:
-    """Whether other layers' encoding is used here."""
+    """Finding that the encoding of other layers is used here; () where none of theirs fits."""
     for group in () if isinstance(model, Encoding) else model.groups:
         for other in group.encodings:
             if not isinstance(other, RotaryEncoding) or pair_rotation(other) is None:
@@ -243,7 +243,7 @@ def _of_other_layers(
 
 
 def _unserved(encoding: RotaryEncoding) -> RotaryEncoding:
-    """The encoding without the length that is served, by which layers do not differ."""
+    """The encoding at served length 1, so that layers that differ in the served length alone compare equal."""
     usage = RotationUsage(encoding)
     return (usage.with_scaling(length=1) or usage).encoding
 

@@ -14,7 +14,7 @@ from posenc.encodings.rotates.axial_rope import AxialRoPE
 
 
 def axes_exchanged(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Two coordinates, one for the other."""
+    """Yield the rotation with two coordinates exchanged, for every two."""
     if isinstance(rope := usage.rope, AxialRoPE):
         for one, other in combinations(range(rope.axes), 2):
             swap = {one: other, other: one}
@@ -23,7 +23,7 @@ def axes_exchanged(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def axes_arranged(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """The same number of pairs for each axis, in blocks or interleaved."""
+    """Yield the rotation with the pairs of its axes in blocks, then interleaved."""
     if isinstance(rope := usage.rope, AxialRoPE):
         counts = _pair_counts(rope.axis)
         yield usage.with_rope(axis=_blocks(counts)), {"got": "in blocks"}
@@ -31,7 +31,7 @@ def axes_arranged(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def section_sizes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Other numbers of pairs for each axis: the other config's, or these with two exchanged, in blocks."""
+    """Yield other numbers of pairs per axis, in blocks: the other config's, or its own with two exchanged."""
     if not isinstance(rope := usage.rope, AxialRoPE):
         return
     counts = _pair_counts(rope.axis)
@@ -45,7 +45,7 @@ def section_sizes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def pairs_of_axes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """The coordinate that each pair reads, read off."""
+    """Yield the coordinate of each pair as the observed rotations show it."""
     of_roles = (evidence.rotations(usage, role) for role in (*evidence.roles(), *ROLES))
     rotations = next((one for one in of_roles if one is not None), None)
     if not isinstance(rope := usage.rope, AxialRoPE) or rotations is None or rotations.positions.ndim == 1:

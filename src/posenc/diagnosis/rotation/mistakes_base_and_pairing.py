@@ -37,7 +37,7 @@ def base_of_ramp(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def with_powers_of(usage: RotationUsage, base: float) -> RotationUsage | None:
-    """The usage with frequencies of another base, under the ramp of its own."""
+    """Change the base of the frequencies, but not the one that places YaRN's ramp; None without such a ramp."""
     changed = usage.with_rope(base=base)
     if changed is None or usage.rope is None or not _has_ramp(usage):
         return None
@@ -45,12 +45,12 @@ def with_powers_of(usage: RotationUsage, base: float) -> RotationUsage | None:
 
 
 def _has_ramp(usage: RotationUsage) -> bool:
-    """Whether the base places a ramp besides."""
+    """Whether the scaling has a ramp that the base places (YaRN)."""
     return isinstance(usage.scaling, YaRN)
 
 
 def other_exponent(of: str) -> Change[RotationUsage]:
-    """Frequencies base^(-2i/d) with another d: the same as another base."""
+    """Build the mistake of frequencies base^(-2i/d) with another d, which is the same as another base."""
 
     def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         if usage.in_head is not None and usage.in_head.rope.head_dim >= 4:
@@ -126,7 +126,7 @@ def other_start(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def other_head_dim(usage: RotationUsage, evidence: OtherRotation) -> Changes:
-    """Another width of the head, with the same share of it rotated, as many channels, or fewer or more by as many."""
+    """Yield the other config's head width, with the same share or number of channels rotated, or number left out."""
     head, other = usage.in_head, evidence.in_head
     if head is None or other is None or head.dim == other.dim:
         return
@@ -142,7 +142,7 @@ def other_head_dim(usage: RotationUsage, evidence: OtherRotation) -> Changes:
 
 
 def proportional(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Some pairs of the frequencies of the whole head, in place of frequencies of the part that rotates."""
+    """Yield frequencies of the whole head (rope_type proportional) for those of its rotating part, or the reverse."""
     if usage.in_head is None:
         return
     rope, dim, start = usage.in_head

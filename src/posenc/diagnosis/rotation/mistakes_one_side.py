@@ -19,7 +19,7 @@ OF_A_SIDE = ("layout", "base", "partial ignored", "rotated width", "axes exchang
 
 
 def of_one_side(mistake: Mistake[RotationUsage], role: Role) -> Mistake[RotationUsage]:
-    """The same mistake of queries or keys alone."""
+    """Restrict a mistake to queries or keys alone, as logits show it."""
 
     def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         if evidence.kinds() != ("logits",):

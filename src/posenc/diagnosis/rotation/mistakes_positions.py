@@ -29,7 +29,7 @@ def positions_read_off(evidence: RotationEvidence, usage: RotationUsage, role: R
 
 
 def positions_elsewhere(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Positions that follow another rule, of queries, of keys or of both."""
+    """Yield positions of queries, keys or both that follow another rule, read off the evidence."""
     roles: tuple[Role, ...] = evidence.roles() or ("query", "key")
     changes = {}
     for role in roles:
@@ -73,7 +73,7 @@ def rows_unwritten(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def other_logit_factor(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Another factor of all logits, read off."""
+    """Yield another factor of all logits, read off the evidence."""
     for factor in evidence.logit_factors(usage):
         if 1e-6 < factor < 1e6 and abs(factor - 1.0) > 1e-6:
             yield from_defaults(usage, logit_factor=factor), {"factor": factor}

@@ -22,7 +22,7 @@ ORDERS: dict[Role | None, str] = {None: "", "query": " of queries", "key": " of 
 
 
 def to_role(role: Role, **values: Any) -> Change[RotationUsage]:
-    """The change that treats queries or keys alone so, where these fields of `RoleUsage` still have their defaults."""
+    """Build the change that sets `RoleUsage` fields of queries or keys alone, where these have their defaults."""
 
     def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         changed = from_defaults(getattr(usage, role), **values)
@@ -32,7 +32,7 @@ def to_role(role: Role, **values: Any) -> Change[RotationUsage]:
 
 
 def to_both(**values: Any) -> Change[RotationUsage]:
-    """The same for queries and keys together."""
+    """Build the change that sets `RoleUsage` fields of queries and keys alike, where these have their defaults."""
 
     def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         query, key = (from_defaults(role, **values) for role in (usage.query, usage.key))
@@ -42,7 +42,7 @@ def to_both(**values: Any) -> Change[RotationUsage]:
 
 
 def table_repeats(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """A table that begins again: after a power of two, or where rows first differ and twice as many are shown."""
+    """Yield tables that wrap around: after a power of two, or where rows first differ if twice as many are shown."""
     longest = evidence.longest() or 0
     differing = (length for length in evidence.first_wrong(usage) if 1 < 2 * length <= longest)
     for length in dict.fromkeys((*evidence.table_lengths(), *differing)):
@@ -50,7 +50,7 @@ def table_repeats(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def table_ends(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """A table whose last row stands for all that follow."""
+    """Yield tables that end early, whose last row stands for all later positions."""
     longest = evidence.longest() or 0
     differing = (length for length in evidence.first_wrong(usage) if 1 < length < longest - 1)
     for length in dict.fromkeys((*evidence.table_lengths(), *differing)):
@@ -79,7 +79,7 @@ def cached_unscaled(usage: RotationUsage, evidence: RotationEvidence) -> Changes
 
 
 def cached_elsewhere(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Keys of the other list, or of the shorter length."""
+    """Yield keys rotated for another served length than queries: LongRoPE's other list, dynamic NTK's other base."""
     if isinstance(scaling := usage.scaling, LongRoPE | DynamicNTK):
         for length in (scaling.original, scaling.original + 1, int(scaling.factor * scaling.original)):
             words = {"got": f"a length of {length}", "meant": str(scaling.length)}
@@ -87,7 +87,7 @@ def cached_elsewhere(usage: RotationUsage, evidence: RotationEvidence) -> Change
 
 
 def _with_cached(usage: RotationUsage, cached: RotationUsage | None) -> RotationUsage | None:
-    """The usage with keys that were rotated by the encoding of another one."""
+    """The usage with keys rotated by the encoding of `cached`; None where that is the same."""
     if cached is None or cached.encoding == usage.encoding:
         return None
     key = from_defaults(usage.key, encoding=cached.encoding)

@@ -31,7 +31,7 @@ def scaling_dropped(usage: RotationUsage, evidence: RotationEvidence) -> Changes
 
 
 def factor_kept(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Frequencies that are not scaled, under the attention factor of the scaling all the same."""
+    """Yield unscaled frequencies together with the attention factor of the scaling."""
     if usage.scaling is not None:
         yield _unscaled_with_factor(usage), {"meant": usage.scaling, "factor": usage.scaling.attention_factor}
 
@@ -46,7 +46,7 @@ def _unscaled_with_factor(usage: RotationUsage) -> RotationUsage | None:
 
 
 def inverted(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Frequencies multiplied by what they are to be divided by: all of them, or as far as the ramp goes."""
+    """Yield frequencies multiplied by what should divide them: all of them, or as far as the ramp stretches them."""
     factor, words = getattr(usage.scaling, "factor", 1.0), {"factor": "the factor"}
     if factor > 1.0:
         words = {"factor": f"{factor:g}"}
@@ -77,7 +77,7 @@ def scaled_twice(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def scaling_field(name: str) -> Change[RotationUsage]:
-    """Another value of one field of the scaling."""
+    """Build the mistake of another value in one field of the scaling."""
 
     def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         expected = getattr(usage.scaling, name, None)
@@ -89,7 +89,7 @@ def scaling_field(name: str) -> Change[RotationUsage]:
 
 
 def ramp_ends(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Another ramp of YaRN, another band of Llama 3: both ends of it together."""
+    """Yield another ramp of YaRN, or another band of Llama 3, with both of its ends changed together."""
     names = RAMP_ENDS.get(type(usage.scaling), ())
     expected = {name: getattr(usage.scaling, name) for name in names}
     for values in product(*(evidence.scaling_values(usage, name) for name in names)):
@@ -134,7 +134,7 @@ def without_exponent(usage: RotationUsage, evidence: RotationEvidence) -> Change
 
 
 def attention_to(power: int) -> Change[RotationUsage]:
-    """This power of the attention factor in its place."""
+    """Build the mistake of a power of the attention factor: 0 leaves it out, 2 applies it twice."""
 
     def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         if usage.scaling is not None:
@@ -157,7 +157,7 @@ def _with_attention(usage: RotationUsage, factor: float) -> tuple[RotationUsage 
 
 
 def mscale_dialect(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """The attention factor that another reader takes from mscale, if it is the one that is seen."""
+    """Yield the attention factor that another reader computes from mscale, if the evidence shows it."""
     scaling = usage.scaling
     if not isinstance(scaling, YaRN):
         return
@@ -194,7 +194,7 @@ def factors_swapped(usage: RotationUsage, evidence: RotationEvidence) -> Changes
 
 
 def middle_band(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Frequencies of Llama 3 that are others in its middle band alone, read off."""
+    """Yield Llama 3 frequencies that differ in the middle band alone, as read off the evidence."""
     rope, shown = usage.rope, evidence.frequencies(usage)
     unscaled_usage = usage.with_rope(scaling=None)
     if not isinstance(rope, RoPE) or unscaled_usage is None or shown is None:
@@ -227,7 +227,7 @@ def lists_swapped(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def other_length(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """A length on the other side of the trained one, or any other, for scalings that depend on it."""
+    """Yield other served lengths for LongRoPE and dynamic NTK, first one across the trained length."""
     if isinstance(scaling := usage.scaling, LongRoPE | DynamicNTK):
         inside = scaling.length <= scaling.original
         opposite = int(scaling.original * max(2.0, scaling.factor)) if inside else scaling.original

@@ -139,7 +139,7 @@ class ObservedLogits(RotationEvidence):
         return int(self.q.shape[-1])
 
     def unchanged(self) -> bool:
-        """Whether the logits are those of queries and keys as they are, not rotated."""
+        """Whether the logits are those of q·k without any rotation."""
         size = np.linalg.norm(self.q, axis=-1)[..., None] * np.linalg.norm(self.k, axis=-1)[:, None]
         tolerance = 2 * ROUNDING[self.dtype] * size * abs(self.scale) + self.rounding
         gap = self.q @ self.k.swapaxes(-1, -2) * self.scale - self.logits
@@ -152,13 +152,13 @@ class ObservedLogits(RotationEvidence):
         return max(longest_with(self.query_positions), longest_with(self.key_positions))
 
     def of_heads(self, heads: np.ndarray) -> Self:
-        """The same logits of some heads alone."""
+        """Restrict the evidence to these heads."""
         numbers = tuple(self._heads[head] for head in heads)
         arrays = {name: getattr(self, name)[heads] for name in ("q", "k", "logits", "visible")}
         return replace(self, head_numbers=numbers, **arrays)
 
     def of_tokens(self, queries: np.ndarray, keys: np.ndarray) -> Self:
-        """The same logits of some queries and keys alone."""
+        """Restrict the evidence to these queries and keys."""
         q, query_positions = self.q[:, queries], self.query_positions[queries]
         k, key_positions = self.k[:, keys], self.key_positions[keys]
         logits, visible = (part[:, queries][..., keys] for part in (self.logits, self.visible))
@@ -190,7 +190,7 @@ class ObservedLogits(RotationEvidence):
         return self.of_tokens(*sides)
 
     def first_wrong(self, usage: RotationUsage) -> tuple[int, ...]:
-        """The first query that differs in a few heads, against the first keys and against all, and the first key."""
+        """Find the first positions that differ in a few heads: of queries, against few keys and all, and of keys."""
         if self.query_positions.ndim > 1:
             return ()
         queries, keys = (np.argsort(side, kind="stable") for side in (self.query_positions, self.key_positions))
@@ -202,7 +202,7 @@ class ObservedLogits(RotationEvidence):
         return tuple(dict.fromkeys(found))
 
     def _first_wrong_query(self, usage: RotationUsage) -> tuple[int, ...]:
-        """The first of sorted queries that differs; the blocks behind the one that shows it are not computed."""
+        """First position of sorted queries that differs; blocks of queries after it are not computed."""
         every, size = np.arange(self.q.shape[1]), max(BLOCK // (self.k.shape[1] * len(self.q)), 1)
         for start in range(0, len(every), size):
             part = self.of_tokens(every[start : start + size], np.arange(self.k.shape[1]))
@@ -233,14 +233,14 @@ class ObservedLogits(RotationEvidence):
         return tuple(int(head) for head in ((expected - shown) ** 2).sum(-1).argmin(0))
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
-        """Frequencies that products at ever longer distances show, where there are enough of them."""
+        """Return the frequencies that logits at ever longer distances show, where there are enough of them."""
         pairs = rotated_pairs(usage, "query")
         if pairs.dim != self.q.shape[-1] or usage.other_layout or usage.sine_for_cosine:
             return None
         return _frequencies_shown(self, tuple(pairs.first.tolist()), tuple(pairs.second.tolist()))
 
     def products(self, logit_factor: float = 1.0) -> Products | None:
-        """The same as products at whole positions of one axis; None for others."""
+        """Return the logits as products q·k at whole positions of one axis; None for other positions."""
         positions = np.concatenate([self.query_positions, self.key_positions])
         if positions.ndim > 1 or np.any(positions != np.floor(positions)):
             return None
@@ -248,7 +248,7 @@ class ObservedLogits(RotationEvidence):
         return Products(self.q, self.k, values, np.asarray(self.visible.all(0)), *sides, self.up_to_rows)
 
     def used_positions(self, usage: RotationUsage, role: Role) -> tuple[np.ndarray, np.ndarray] | None:
-        """Positions that queries or keys were rotated from, as the logits with a few of the other side show them."""
+        """Return expected and used positions of queries or keys, read off logits with a few of the other side."""
         products = self.products(usage.logit_factor)
         if products is None or usage.crossed or usage.table is not None or usage.head_order:
             return None
@@ -272,7 +272,7 @@ class ObservedLogits(RotationEvidence):
 
 @lru_cache(maxsize=8)
 def _frequencies_shown(logits: ObservedLogits, first: tuple[int, ...], second: tuple[int, ...]) -> np.ndarray | None:
-    """Frequencies (pairs,) of these channels, taken that they rotate together."""
+    """Frequencies (pairs,) that logits show if these channels rotate in pairs; None where they show too little."""
     products, count = logits.products(), len(first)
     if products is None:
         return None
@@ -291,7 +291,7 @@ def rotated_heads(
 
 
 def less_row_mean(values: np.ndarray, visible: np.ndarray) -> np.ndarray:
-    """Numbers (..., n, m) less the mean of what is visible in their row."""
+    """Subtract from each row of values (..., n, m) the mean of its visible ones."""
     return np.asarray(values - _row_mean(values, visible))
 
 

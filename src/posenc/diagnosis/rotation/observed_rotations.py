@@ -58,7 +58,7 @@ class ObservedRotations(NamedTuple):
         return frequencies
 
     def _rows_at_distance(self, step: int) -> tuple[np.ndarray, np.ndarray, int] | None:
-        """Rows the next longer step apart; the first step is 1."""
+        """Indices of rows a longer step apart than `step`, and that step, 1 at first; None where there are none."""
         steps = np.unique(self.positions - self.positions[:1])
         limit = min(max(1, step * STEP_GROWTH), LONGEST_STEP)
         longer = steps[(steps > step) & (steps <= limit) & (steps == np.floor(steps))]
@@ -97,7 +97,7 @@ class ObservedRotations(NamedTuple):
 
 
 def rotations_of(before: np.ndarray, after: np.ndarray, positions: np.ndarray, coarse: bool) -> ObservedRotations:
-    """Pairs as complex numbers (n, pairs) before and after the rotation; rows at one position are taken together."""
+    """Read rotations off complex pairs (n, pairs) before and after; rows at one position are combined."""
     distinct, number = np.unique(positions, axis=0, return_inverse=True)
     number = number.reshape(-1)
     order = np.argsort(number, kind="stable")

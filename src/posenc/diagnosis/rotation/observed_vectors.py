@@ -82,7 +82,7 @@ class ObservedVectors(AtPositions):
         return comparison_of(gap, size, used, frequencies, self.dtype, exact)
 
     def differs_by_angle_rounding(self, usage: RotationUsage) -> bool:
-        """Whether pairs keep their length, and angles are off by no more than float32 rounds them further out.
+        """Whether pairs keep their length, and angles are off by at most float32 rounding 1024 positions further out.
 
         Keys that were rotated to and fro, by the difference of their positions, carry the rounding of both angles.
         """
@@ -99,7 +99,7 @@ class ObservedVectors(AtPositions):
         return bool(np.all(np.abs(after - before) <= LENGTH * before + 1e-9) and np.all(comparison.gap <= rounding))
 
     def _of_heads(self, usage: RotationUsage) -> np.ndarray:
-        """The vectors that are rotated, those of other heads where a usage takes these."""
+        """Vectors that the usage rotates, with heads reordered where it has an order of them."""
         if not usage.head_order or usage.head_order_of not in (None, self.role):
             return self.x
         by_head = self.x.reshape(int(self.batch.max()) + 1, len(usage.head_order), -1, self.x.shape[1])
@@ -120,7 +120,7 @@ class ObservedVectors(AtPositions):
         return nearest_heads(expected, shown)
 
     def _counted(self, usage: RotationUsage) -> np.ndarray:
-        """The numbers that are taken for the position of each row."""
+        """Numbers that the usage takes for positions: positions, heads or batch rows, or a sum of these."""
         if usage.axis == "tokens":
             return self.positions
         numbers = self.heads if "heads" in usage.axis else self.batch
@@ -135,7 +135,7 @@ class ObservedVectors(AtPositions):
 
     @cached_property
     def _unwritten(self) -> np.ndarray:
-        """Rows of zeros that came from other numbers, (n,)."""
+        """Mask (n,) of the rows that are zero after the rotation, and not before."""
         return np.asarray(~self.y.any(1) & self.x.any(1))
 
     def unwritten(self) -> str:
@@ -157,7 +157,7 @@ class ObservedVectors(AtPositions):
 
     @cached_property
     def _read_off(self) -> np.ndarray:
-        """Rows that values are read off, (rows,): as many of every position, of other heads first."""
+        """Indices (rows,) of rows to read values off: as many of every position, up to 4096 in all or one of each."""
         _, number = np.unique(self.positions, axis=0, return_inverse=True)
         number = number.reshape(-1)
         order = np.argsort(number, kind="stable")
@@ -203,7 +203,7 @@ def _rotations_of_channels(
     first_after: tuple[int, ...],
     second_after: tuple[int, ...],
 ) -> ObservedRotations:
-    """Rotations of pairs of these channels, which come out in those."""
+    """Rotations of pairs read from channels `first` and `second`, written to `first_after` and `second_after`."""
     rows = vectors._read_off
     x, y = vectors.x[rows], vectors.y[rows]
     before = x[:, list(first)] + 1j * x[:, list(second)]

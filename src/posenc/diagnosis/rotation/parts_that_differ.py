@@ -24,7 +24,7 @@ ENOUGH = 8
 
 
 class Part(NamedTuple):
-    """Some of the evidence.
+    """Part of the evidence: some heads, batch rows or positions, or one side.
 
     Args:
         where: What it is, in words: "heads 8 to 15".
@@ -63,7 +63,7 @@ def _of_sides(evidence: CombinedEvidence, usage: RotationUsage) -> Iterator[Part
 
 
 def _excess(evidence: RotationEvidence, usage: RotationUsage) -> np.ndarray | None:
-    """How many times its tolerance every number is off, 0 where it shows nothing; None where nothing is compared."""
+    """Gap of every number divided by its tolerance, 0 where it shows nothing; None where nothing is compared."""
     comparison = evidence.compare(usage)
     if comparison is None:
         return None
@@ -107,9 +107,9 @@ def _of_logits(evidence: ObservedLogits, usage: RotationUsage) -> Iterator[Part]
 
 
 def _sets(name: str, number: np.ndarray, excess: np.ndarray) -> Iterator[tuple[str, np.ndarray, bool]]:
-    """The numbers whose rows are off where others are not, if they follow a rule.
+    """Heads, batch rows or positions that are off, in words, as numbers, and whether sharply, if they follow a rule.
 
-    Position 0 rotates by nothing: that it is right alone says nothing.
+    Position 0 is not rotated: if it alone is right, that proves nothing.
     """
     every, of_row = np.unique(number, return_inverse=True)
     most = np.zeros(len(every))

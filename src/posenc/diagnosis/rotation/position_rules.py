@@ -15,21 +15,21 @@ FEWEST = 3
 
 
 class UsedPositions(NamedTuple):
-    """Distinct positions, (n,) or (n, axes), and those that were used in their place."""
+    """Distinct expected positions, (n,) or (n, axes), and those that were used in their place."""
 
     expected: np.ndarray
     used: np.ndarray
 
 
 def shift_of(used: UsedPositions) -> tuple[int, ...]:
-    """The whole shift of every coordinate that is the same in all rows; zeros where it is not."""
+    """Find the median shift of every coordinate, in whole numbers; zeros where any is not near a whole number."""
     shift = np.atleast_2d(np.median(used.used - used.expected, axis=0))[0]
     whole = np.round(shift)
     return tuple(int(number) for number in whole) if np.all(np.abs(shift - whole) <= WHOLE) else (0,) * len(shift)
 
 
 def rule_of(used: UsedPositions) -> tuple[RoleUsage, str] | None:
-    """Rule that used positions follow, as a usage and in words; None where they are right or follow none."""
+    """Find the rule that used positions follow, as a usage and in words; None where they are right or follow none."""
     if used.expected.ndim > 1:
         return _rule_of_axes(used)
     whole = np.round(used.used)
@@ -76,7 +76,7 @@ def _message(expected: np.ndarray, used: np.ndarray, wrong: np.ndarray) -> str |
 
 
 def _rule_of_axes(used: UsedPositions) -> tuple[RoleUsage, str] | None:
-    """Every coordinate by itself: it stands still, is shifted, or is measured otherwise."""
+    """Rule of positions (n, axes): one of whole tokens, else one for each wrong coordinate; None without any."""
     of_tokens = _transposed(used) or _moved_on(used) or _counted_as_text(used)
     if of_tokens is not None:
         return RoleUsage(moves=_moves(used.expected, of_tokens[0])), of_tokens[1]
@@ -101,7 +101,7 @@ def _moves(expected: np.ndarray, result: np.ndarray) -> tuple[tuple[tuple[float,
 
 
 def _transposed(used: UsedPositions) -> tuple[np.ndarray, str] | None:
-    """Rows of a grid whose tokens are counted column by column where row by row is meant."""
+    """Positions of a grid counted column by column where row by row is meant, with words; None for others."""
     wrong = np.abs(used.used - used.expected) > WHOLE
     axes = np.flatnonzero(wrong.any(0))
     if len(axes) != 2:
@@ -124,7 +124,7 @@ def _transposed(used: UsedPositions) -> tuple[np.ndarray, str] | None:
 
 
 def _counted_as_text(used: UsedPositions) -> tuple[np.ndarray, str] | None:
-    """Every coordinate counted from token to token, through images too; half of the numbers must show it."""
+    """Positions counted 0, 1, 2, ... in all coordinates, with words, if half of the wrong ones show it; else None."""
     counted = np.repeat(np.arange(len(used.expected), dtype=np.float64)[:, None], used.expected.shape[1], 1)
     wrong = np.abs(used.used - used.expected) > WHOLE
     if not wrong.any() or np.mean(np.abs(used.used - counted)[wrong] <= WHOLE) < 0.5:
@@ -158,7 +158,7 @@ def _other_axis(axis: int, used: UsedPositions, got: np.ndarray) -> tuple[np.nda
 
 
 def _rule_of_axis(axis: int, expected: np.ndarray, got: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, str] | None:
-    """The coordinate as it is used in every row, and in words."""
+    """The coordinate (rows,) as it is used, and its rule in words; None where it follows none."""
     if np.ptp(got[wrong]) <= WHOLE and np.ptp(expected[wrong]) > WHOLE:
         are_whole = np.all(expected == np.round(expected))
         value = float(np.round(np.median(got[wrong])) if are_whole else got[wrong[0]])

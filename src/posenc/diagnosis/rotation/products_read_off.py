@@ -40,17 +40,17 @@ class Products(NamedTuple):
     up_to_rows: bool
 
     def transposed(self) -> Products:
-        """Keys as queries and queries as keys, where rows differ by no numbers of their own."""
+        """Exchange queries and keys, which needs rows without constants of their own."""
         sides = (self.k, self.q, self.values.swapaxes(1, 2), self.visible.T, self.key_positions, self.query_positions)
         return Products(*sides, up_to_rows=False)
 
     def of_queries(self, chosen: np.ndarray) -> Products:
-        """The same of some queries alone."""
+        """Restrict the products to these queries."""
         sides = {"q": self.q[:, chosen], "values": self.values[:, chosen], "visible": self.visible[chosen]}
         return self._replace(**sides, query_positions=self.query_positions[chosen])
 
     def of_few_heads(self) -> Products:
-        """The same of a few heads, spread over all."""
+        """Restrict the products to a few heads, spread over all."""
         heads = np.unique(np.linspace(0, len(self.q) - 1, HEADS).astype(int))
         return self._replace(q=self.q[heads], k=self.k[heads], values=self.values[heads])
 
@@ -74,7 +74,7 @@ def rotations_by_distance(products: Products, pairs: RotatedPairs) -> ObservedRo
 
 
 def _distances(products: Products) -> Iterator[int]:
-    """0 where rows differ by nothing, 1, and ever longer ones that are shown."""
+    """Distances to solve for: 0, unless rows have constants of their own, 1, and ever longer ones that are shown."""
     if not products.up_to_rows:
         yield 0
     shown = np.unique((products.query_positions[:, None] - products.key_positions)[products.visible])
@@ -86,7 +86,7 @@ def _distances(products: Products) -> Iterator[int]:
 
 
 def _solved(products: Products, pairs: RotatedPairs, distance: int) -> list[tuple[int, np.ndarray]]:
-    """Rotation of every pair at a distance, after those at distance 0 where rows differ; [] if too few are shown."""
+    """Rotation of every pair at a distance, after that at 0 if rows have constants; [] if too few are shown."""
     apart = products.query_positions[:, None] - products.key_positions
     rows, columns = np.nonzero((apart == distance) & products.visible)
     if products.up_to_rows:  # each less the product of the same row at distance 0
@@ -127,10 +127,10 @@ def _least_squares(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
 def positions_of_keys(
     products: Products, pairs: RotatedPairs, rotated_q: np.ndarray, tolerance: float
 ) -> np.ndarray | None:
-    """Positions (m,) that keys were rotated from, where rows differ by numbers of their own; None if not shown.
+    """Read off the positions (m,) of keys, where each row may differ by a constant; None where they are not shown.
 
-    Rows that see two keys show the places of both, and so their own numbers, which place every key that they see; these
-    keys show the numbers of further rows, as far as windows overlap.
+    Rows that see two keys show the places of both, and so their constants, which place every key that they see; these
+    keys show the constants of further rows, as far as windows overlap.
 
     Args:
         products: Products whose rows differ by numbers of their own.
@@ -154,7 +154,7 @@ def positions_of_keys(
 def _by_placed_keys(
     products: Products, pairs: RotatedPairs, rotated_q: np.ndarray, used: np.ndarray, placed: np.ndarray
 ) -> Products:
-    """The products less each row's own number, in rows that see keys whose positions are known."""
+    """The products less each row's constant, which keys of known position (`placed`) that the row sees show."""
     turned = _in_pairs(pairs, products.k) * np.exp(1j * used[:, None] * pairs.frequencies[0]) * pairs.factor
     rotated_k = products.k.astype(np.float64)
     rotated_k[..., pairs.first], rotated_k[..., pairs.second] = turned.real, turned.imag
@@ -167,9 +167,9 @@ def _by_placed_keys(
 
 
 def _without_row_numbers(products: Products, pairs: RotatedPairs, rotated_q: np.ndarray) -> Products | None:
-    """The products with each row's own number taken off, wherever the keys stand; None where that is not shown.
+    """The products less each row's constant, found without knowing where keys stand; None where it is not shown.
 
-    Two keys that most queries see are put at every pair of places; the best shows the number of each row.
+    Two keys that most queries see are tried at every pair of places; the best pair shows the constant of each row.
 
     Args:
         products: Products whose rows differ by numbers of their own.
@@ -197,7 +197,7 @@ def _without_row_numbers(products: Products, pairs: RotatedPairs, rotated_q: np.
 def _of_key(
     products: Products, pairs: RotatedPairs, rotated_q: np.ndarray, key: int, rows: np.ndarray, places: np.ndarray
 ) -> np.ndarray:
-    """Products (places, heads·rows) of one key at every place with queries as they are rotated."""
+    """Products (places, heads·rows) of rotated queries with one key that is rotated from every place."""
     k = np.repeat(products.k[:, key], len(rows), 0)
     return _at_places(pairs, k, rotated_q[:, rows].reshape(k.shape), places)
 
@@ -209,7 +209,7 @@ def positions_of_products(
     tolerance: float,
     places: np.ndarray | None = None,
 ) -> np.ndarray | None:
-    """Positions (n,) that queries were rotated from, as products with a few keys show them; None if there are too many.
+    """Read off the positions (n,) of queries by products with a few keys; None for too many places, or negative ones.
 
     Args:
         products: Products of the queries and keys.
@@ -256,7 +256,7 @@ def _gaps(
 
 
 def _at_places(pairs: RotatedPairs, x: np.ndarray, rotated: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Products (places, rows) of vectors (rows, dim), rotated from every place, with others that are rotated."""
+    """Products (places, rows) of vectors x (rows, dim), rotated from every place, with `rotated` (rows, dim)."""
     before = _in_pairs(pairs, x) * np.conj(_in_pairs(pairs, rotated)) * pairs.factor
     angle = places[:, None] * pairs.frequencies[0]
     return np.asarray(np.cos(angle) @ before.real.T - np.sin(angle) @ before.imag.T + _others(pairs, x, rotated))

@@ -47,8 +47,8 @@ SCALING_FIELDS: dict[str, tuple[Any, ...]] = {
 class RotationEvidence(abc.ABC):
     """Observations that a usage must explain.
 
-    Every method after the first gives values that a mistake may have put in place of the right ones: those that the
-    evidence shows, or else those of released models.
+    Methods such as `bases` and `scalings` give the values that a mistake may have put in place of the right ones: those
+    that the evidence shows, or else those of released models.
     """
 
     def fits(self, usage: RotationUsage, exact: bool = True) -> bool:
@@ -62,7 +62,7 @@ class RotationEvidence(abc.ABC):
 
     @abc.abstractmethod
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
-        """Its numbers and those of the usage; None where there are none to be compared, as of another width."""
+        """Compare the evidence with the usage; None where nothing can be compared, as at another width."""
 
     def describe(self, index: tuple[int, ...]) -> str:
         """Describe the number at an index of a comparison."""
@@ -117,15 +117,15 @@ class RotationEvidence(abc.ABC):
         return False
 
     def differs_by_angle_rounding(self, usage: RotationUsage) -> bool:
-        """Whether the usage explains all but what float32 rounds of angles, where vectors show that."""
+        """Whether all differences from the usage are float32 rounding of angles, where vectors show that."""
         return False
 
     def logit_factors(self, usage: RotationUsage) -> tuple[float, ...]:
-        """Factors of the logits besides the usual scale, as they show them."""
+        """Return factors of the logits besides the usual scale, read off; () where no logits are shown."""
         return ()
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
-        """The frequencies that are shown, taken that the usage's channels rotate together; None where they are not."""
+        """Return the frequencies that are shown if the usage's channels rotate in pairs; None where none are."""
         return None
 
     def rotary_dim(self) -> int | None:
@@ -133,7 +133,7 @@ class RotationEvidence(abc.ABC):
         return None
 
     def attention_factor(self) -> float | None:
-        """The attention factor, where it is shown whichever channels rotate."""
+        """Return the attention factor, where it is shown without knowing which channels rotate."""
         return None
 
     def table_lengths(self) -> tuple[int, ...]:
@@ -141,15 +141,15 @@ class RotationEvidence(abc.ABC):
         return ()
 
     def first_wrong(self, usage: RotationUsage) -> tuple[int, ...]:
-        """The first position that differs from a usage, of queries and of keys, where positions are shown."""
+        """Return the first positions, of queries and of keys, that differ from a usage, where positions are shown."""
         return ()
 
     def head_order(self, usage: RotationUsage, role: Role | None = None) -> tuple[int, ...]:
-        """For every head the head whose vectors, or those of one role, stand there; () if too little is shown."""
+        """Return which head's vectors (of one role, or both for None) stand at each head; () if too little is shown."""
         return ()
 
     def used_positions(self, usage: RotationUsage, role: Role) -> tuple[np.ndarray, np.ndarray] | None:
-        """Positions of queries or keys, and those that were used, where rotations are not shown but products are."""
+        """Return expected and used positions of queries or keys, where products show them and rotations do not."""
         return None
 
     def bases(self, usage: RotationUsage) -> tuple[float, ...]:
@@ -176,7 +176,7 @@ class RotationEvidence(abc.ABC):
         return (0, head.dim - head.rope.head_dim)
 
     def stretches(self, usage: RotationUsage) -> tuple[float, ...]:
-        """By how much the fastest pair is slowed."""
+        """Return the factor by which the fastest pair is slowed, in a tuple; () where it is not."""
         shown = self.frequencies(usage)
         if shown is None or not len(shown) or not 1e-6 < shown[0] < 0.99:
             return ()
@@ -281,7 +281,7 @@ def _dynamic(factor: float, original: int) -> DynamicNTK:
 
 
 class AtPositions(RotationEvidence):
-    """Rows at positions (n,), of which the first look takes a few."""
+    """Evidence whose rows have positions, (n,) or (n, axes); a quick check takes a few of the rows."""
 
     positions: np.ndarray
 
@@ -297,10 +297,10 @@ class AtPositions(RotationEvidence):
 
     @abc.abstractmethod
     def of_rows(self, rows: np.ndarray) -> Self:
-        """The same evidence in some rows alone."""
+        """Restrict the evidence to these rows."""
 
     def first_wrong(self, usage: RotationUsage) -> tuple[int, ...]:
-        """The first position that differs; rows behind the block that shows it are not computed.
+        """Return the first position that differs; rows after its block are not computed.
 
         Of several coordinates the largest counts: where a table ends, rows are wrong from the first beyond it on.
         """

@@ -32,7 +32,7 @@ class RopeInHead(NamedTuple):
     start: int
 
     def encoding(self) -> RotaryEncoding | None:
-        """The encoding again, None where the RoPE does not fit into the head."""
+        """Make the encoding again; None where the RoPE does not fit into the head."""
         if self.rope.head_dim == self.dim:
             return self.rope
         return unless_refused(lambda: Partial(self.rope, self.dim, self.start))
@@ -53,7 +53,7 @@ def rope_base(rope: RoPE | AxialRoPE) -> float:
 
 
 def rope_with(rope: RoPE | AxialRoPE, **fields: Any) -> RoPE | AxialRoPE | None:
-    """The RoPE with other fields, the base inside its frequencies where they are whole revolutions; None if refused."""
+    """Replace fields of a RoPE, the base inside its frequencies if these are whole revolutions; None if refused."""
     frequencies = _in_revolutions(rope)
     if frequencies is None or "base" not in fields:
         return with_fields(rope, **fields)
@@ -167,16 +167,16 @@ class RotationUsage:
         return None if self.rope is None else self.rope.scaling
 
     def with_head(self, **fields: Any) -> RotationUsage | None:
-        """The same use of another RoPE, or of one that lies elsewhere; None where there is none, or it does not fit."""
+        """Replace the RoPE, its start or the head's width; None where there is no RoPE, or it does not fit."""
         encoding = None if self.in_head is None else self.in_head._replace(**fields).encoding()
         return None if encoding is None else replace(self, encoding=encoding)
 
     def with_rope(self, **fields: Any) -> RotationUsage | None:
-        """The same use of a RoPE with other fields; None where there is none, or where its constructor refuses them."""
+        """Replace fields of the RoPE; None where there is none, or its constructor refuses them."""
         rope = None if self.rope is None else rope_with(self.rope, **fields)
         return None if rope is None else self.with_head(rope=rope)
 
     def with_scaling(self, **fields: Any) -> RotationUsage | None:
-        """The same use of a RoPE whose scaling has other fields; None where there is none, or they are refused."""
+        """Replace fields of the RoPE's scaling; None where there is none, or they are refused."""
         scaling = None if self.scaling is None else with_fields(self.scaling, **fields)
         return None if scaling is None else self.with_rope(scaling=scaling)

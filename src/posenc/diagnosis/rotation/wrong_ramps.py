@@ -1,4 +1,4 @@
-"""Frequencies of scalings whose ramp code gets wrong: from the other end, at another base, multiplied in it."""
+"""Frequencies of scalings with a wrong ramp: reversed, placed by another base, or multiplied where it divides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posenc.frequencies import Llama3, LongRoPE, Scaling, YaRN
 def of_other_ramp_base(
     rope: RoPE | AxialRoPE, unscaled: np.ndarray, scaled: np.ndarray, base: float
 ) -> tuple[RoPE | AxialRoPE, np.ndarray]:
-    """The RoPE whose base places the ramp, and the frequencies (pairs,) of the one given with that ramp."""
+    """Place a RoPE's ramp by another base: the RoPE with that base, and its own frequencies (pairs,) so scaled."""
     placed = rope_with(rope, base=base)
     bare = None if placed is None else rope_with(placed, scaling=None)
     if placed is None or bare is None:
@@ -31,7 +31,7 @@ def of_multiplied_ramp(scaling: Scaling, unscaled: np.ndarray, scaled: np.ndarra
 
 
 def of_reversed_ramp(rope: RoPE, unscaled: np.ndarray, scaled: np.ndarray, reversal: Reversal) -> np.ndarray:
-    """The frequencies (pairs,) of this RoPE with its ramp reversed; as they are where its scaling has none."""
+    """Compute the frequencies (pairs,) of this RoPE with the ramp of its scaling, YaRN or Llama 3, reversed."""
     scaling = rope.scaling
     slowest = unscaled / getattr(scaling, "factor", 1.0)
     if isinstance(scaling, Llama3) and reversal != "everywhere":
@@ -55,7 +55,7 @@ def in_middle_band(scaling: Scaling | None, unscaled: np.ndarray) -> np.ndarray 
 
 
 def _in_middle_band(scaling: Llama3, unscaled: np.ndarray) -> np.ndarray:
-    """0 where the band begins, at the wavelength original/high, and 1 where it ends, at original/low."""
+    """Place (pairs,) in Llama 3's middle band: 0 at the wavelength original/high, 1 at original/low."""
     first, last = scaling.original / scaling.high, scaling.original / scaling.low
     return np.asarray((2 * np.pi / unscaled - first) / max(last - first, 1e-9))
 

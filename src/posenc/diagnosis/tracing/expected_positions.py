@@ -67,7 +67,7 @@ def counted_within(documents: np.ndarray, real: np.ndarray) -> np.ndarray:
 
 
 def _real(mask: np.ndarray | None, batch: int, start: int, count: int) -> np.ndarray:
-    """Mask of all tokens so far; what a shorter mask leaves out is real."""
+    """Mask (batch, start + n) of tokens that are not padding; tokens before a shorter mask count as real."""
     real = np.ones((batch, start + count), dtype=bool)
     if mask is not None and mask.ndim == 2 and mask.shape[0] == batch:
         own = mask[:, : start + count] != 0

@@ -62,7 +62,7 @@ def judge_trace(record: TraceRecord) -> Diagnosis:
 
 
 def _compared(record: TraceRecord, visible: int) -> str:
-    """Fields that were looked at, in words."""
+    """Describe what was compared: tokens, calls, kinds of evidence and places."""
     tokens = sum(int(call.new.sum()) for call in record.calls)
     seen = [layer for layer in record.layers if layer.kind != "none"]
     layers = {(layer.part, layer.layer) for layer in seen}
@@ -115,14 +115,14 @@ def _shown(position: np.ndarray) -> str:
 
 
 def _kept(record: TraceRecord, layer: TracedLayer, row: int) -> int | None:
-    """Keys that the layer with the fewest held in its cache before the call."""
+    """Least number of keys that any layer held in its cache before the call; None where that was not seen."""
     count = record.calls[layer.call].count
     held = [int(np.count_nonzero(one.slots[row] >= 0)) for one in record.of_call(layer.call) if one.slots is not None]
     return min(held) - count if held else None
 
 
 def _later(record: TraceRecord, wanted: WantedPositions, layer: TracedLayer, row: int) -> Iterator[np.ndarray]:
-    """Used less meant in every later call of the sequence, for this layer and row."""
+    """Yield used minus wanted positions of the new queries, (n, axes), in each later call of this layer and row."""
     sequence = record.calls[layer.call].sequence
     for other in record.layers:
         call = record.calls[other.call]
@@ -181,7 +181,7 @@ def _some_of(record: TraceRecord, part: str, wrong: set[int | None]) -> str:
 
 
 def _amplitudes(record: TraceRecord) -> Iterator[Finding]:
-    """Lengths that a rotation changes otherwise than its attention factor says."""
+    """Finding on the first rotation that multiplies lengths by another attention factor than is meant."""
     for layer in record.layers:
         group = group_of(record.model, layer)
         pairs = None if group is None or group.rotary_encoding is None else pair_rotation(group.rotary_encoding)

@@ -126,7 +126,7 @@ def _meant(call: TracedCall, window: NearKeys | None, causal: bool) -> np.ndarra
 def _named(
     call: TracedCall, window: NearKeys | None, row: int, query: int, seen: np.ndarray, meant: np.ndarray, other: bool
 ) -> tuple[str, str, str]:
-    """Name what a query sees wrongly."""
+    """Name, sentence and remedy for what a query sees wrongly."""
     token = call.start + query
     more, less = np.flatnonzero(seen[query] & ~meant[query]), np.flatnonzero(meant[query] & ~seen[query])
     what = " and ".join(

@@ -42,7 +42,7 @@ class PositionTrace(TraceRecord, text_lines.Lines):
         return [*lines, f"... and {left} more call{'s' if left > 1 else ''}"] if left > 0 else lines
 
     def _blocks(self) -> list[list[TracedCall]]:
-        """Calls, those of one token that follow one another in a sequence together."""
+        """Group calls into blocks: consecutive one-token calls of a sequence share one, others stand alone."""
         blocks: list[list[TracedCall]] = []
         for call in self.calls:
             last = blocks[-1][-1] if blocks else None
@@ -76,7 +76,7 @@ class PositionTrace(TraceRecord, text_lines.Lines):
             yield f"  ... and {len(shown) - MOST_LINES} more"
 
     def _of_row(self, block: list[TracedCall], row: int) -> dict[str, str]:
-        """Record of each layer, by its name, in a row of the calls."""
+        """Positions of each layer in words, by its name, in one batch row of the calls."""
         steps: dict[str, list[TracedLayer]] = {}
         for call in block:
             for layer in self.of_call(call.number):

@@ -44,7 +44,7 @@ def recovered_positions(
 
 
 def _read(products: np.ndarray, frequencies: np.ndarray, rounding: float) -> np.ndarray:
-    """Positions (tokens,) as the angles of (tokens, pairs) show them."""
+    """Positions (tokens,) read off the angles of all pairs (tokens, pairs), whole where that fits; else NaN."""
     observed = ObservedRotations(np.zeros(len(products)), products, np.abs(products), coarse=rounding > 1e-4)
     read = observed.used_positions(frequencies, np.zeros(len(frequencies), dtype=int))
     found = np.full(len(products), np.nan)
@@ -81,7 +81,7 @@ def _explain(products: np.ndarray, frequencies: np.ndarray, positions: np.ndarra
 
 
 def allowed_share(angles: np.ndarray, rounding: float) -> np.ndarray:
-    """Share of a pair's length that rounding may leave beside the direction in which it is to point.
+    """Share of a pair's length by which rounding may move it perpendicular to its expected direction.
 
     Args:
         angles: Angles in radians by which pairs are rotated.

@@ -24,7 +24,7 @@ class WrongPositions:
         used: Positions of the row's tokens, (n, axes).
         meant: Those that are meant, with the shift that the row's first tokens have, (n, axes).
         kept: Keys in the cache before the call; None where that was not seen.
-        later: Used less meant, of every later call of the sequence, one array (n, axes) each.
+        later: Used minus meant positions in every later call of the sequence, one array (n, axes) each.
     """
 
     record: TraceRecord
@@ -43,7 +43,7 @@ class WrongPositions:
 
     @property
     def gap(self) -> np.ndarray:
-        """Used less meant, of the tokens that are no padding, (tokens, axes)."""
+        """Used minus meant positions of tokens that are not padding and whose position is known, (tokens, axes)."""
         real = self.real & ~np.isnan(self.used).any(-1)
         gap: np.ndarray = (self.used - self.meant)[real]
         return gap
@@ -56,7 +56,7 @@ class WrongPositions:
 
 
 class Cause(NamedTuple):
-    """A known way to get positions wrong: its name, a sentence, what to do, and how it shows."""
+    """Known way to get positions wrong: its name, a sentence, what to do, and a test whether it shows."""
 
     name: str
     sentence: str
@@ -70,7 +70,7 @@ def _without_offset(wrong: WrongPositions) -> bool:
 
 
 def _suffix(wrong: WrongPositions) -> bool:
-    """The last positions of the whole request in place of those of the chunk."""
+    """Whether positions are the last ones of the whole request, in place of those of the chunk."""
     call, stated = wrong.call, wrong.record.stated.positions
     total = max(call.total, *(one.start + one.count for one in wrong.record.calls if one.sequence == call.sequence))
     if total <= call.start + call.count:
@@ -88,12 +88,12 @@ def _restarted(wrong: WrongPositions) -> bool:
 
 
 def _all_restart(wrong: WrongPositions) -> bool:
-    """Whether a lone token stands at 0, as in each later call."""
+    """Whether a lone token stands at 0, and no later call of several tokens is off by one number at both its ends."""
     return bool(np.all(wrong.used == 0)) and all(len(gap) < 2 or gap[-1, 0] != gap[0, 0] for gap in wrong.later)
 
 
 def _block_restarted(wrong: WrongPositions) -> bool:
-    """Blocks inside the call each count on from a number below their place; some have two tokens or more."""
+    """Whether blocks inside the call restart below their place, and have two tokens or more on average."""
     gap, used = wrong.gap, wrong.used[wrong.real & ~np.isnan(wrong.used).any(-1)]
     off = np.flatnonzero((gap != 0).any(1))
     if not off.size or off[0] == 0 or np.any(gap[off] >= 0) or np.any(used[off[0]] >= used[off[0] - 1]):
@@ -103,7 +103,7 @@ def _block_restarted(wrong: WrongPositions) -> bool:
 
 
 def _stays_at_last(wrong: WrongPositions) -> bool:
-    """Tokens of this call, or of those after it, stay at the last right position."""
+    """Whether tokens of this call, or of those after it, stay at the last right position."""
     steps = [gap[:, 0] for gap in (wrong.gap, *wrong.later)]
     behind = np.concatenate(steps)
     behind = behind[np.argmax(behind != 0) :]
@@ -132,7 +132,7 @@ def _documents(wrong: WrongPositions) -> bool:
 
 
 def _largest_coordinate(wrong: WrongPositions) -> bool:
-    """A later call goes on from the largest coordinate of the prompt."""
+    """Whether a later call goes on from the largest coordinate of the prompt."""
     earlier = [call.expected[wrong.row] for call in wrong.record.calls[: wrong.call.number]
                if call.sequence == wrong.call.sequence and not np.isnan(call.expected[wrong.row]).all()]  # fmt: skip
     if wrong.used.shape[1] < 2 or not earlier:
@@ -142,7 +142,7 @@ def _largest_coordinate(wrong: WrongPositions) -> bool:
 
 
 def _whole_seconds(wrong: WrongPositions) -> bool:
-    """Only times are wrong, inside a video that begins where it is meant to."""
+    """Whether only times are wrong, inside a video that begins where it is meant to."""
     gap = wrong.gap
     if gap.shape[1] < 3 or not gap[:, 0].any():
         return False

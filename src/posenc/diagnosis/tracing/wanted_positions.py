@@ -27,7 +27,7 @@ def group_of(model: ModelPositions, layer: TracedLayer) -> LayerGroup | None:
 
 
 def shift_is_seen(group: LayerGroup | None) -> bool:
-    """Whether one shift of all positions of a row changes logits: not under a rotation alone, or ALiBi."""
+    """Whether one shift of all positions of a row changes logits: not under plain rotations and distance biases."""
     if group is None or group.query_temperature is not None or group.offset:
         return True
     for encoding in group.encodings:
@@ -89,7 +89,7 @@ class WantedPositions:
         return result
 
     def tokens(self, layer: TracedLayer) -> np.ndarray:
-        """Tokens that count among those whose positions a layer used, those that are no padding: flags (batch, n)."""
+        """Mask of the tokens that are not padding: (batch, n) of this call, or (batch, start + n) for biases."""
         call = self.record.calls[layer.call]
         return call.real if layer.kind == "biases" else call.new
 
@@ -101,7 +101,7 @@ class WantedPositions:
         return shift
 
     def notes(self) -> Iterator[str]:
-        """Shifts of rows that no logit can show."""
+        """Yield a note on the first shift of a row's positions that no logit can show, if there is any."""
         for (_, module), shifts in self.shifts.items():
             shifted = np.argwhere(np.nan_to_num(shifts).any(-1))
             if shifted.size:
@@ -118,14 +118,14 @@ class WantedPositions:
 
 
 def _document(number: int) -> str:
-    """Number of a document, from 0, in words that leave open no other count."""
+    """Name a document by its number, from 0, so that no other count can be meant."""
     if number < len(ORDINALS):
         return f"the {ORDINALS[number]} document"
     return f"document {number + 1} (the first is document 1)"
 
 
 def _spaced(call: TracedCall, used: np.ndarray) -> np.ndarray:
-    """Positions of all keys of a call, (batch, 1, total, 1); a bias shows no shift of all of them."""
+    """Positions meant for all keys of a call, (batch, 1, total, 1), shifted to agree with the first real key."""
     meant = counted_within(call.documents, call.real).astype(np.float64)
     first = call.real.argmax(1)
     rows = np.arange(len(meant))

@@ -1,1 +1,1 @@
-"""Encodings that add a vector to the embeddings; no table is stored, each is computed from its encoding."""
+"""Encodings that add a vector to the embeddings; fixed vectors are computed at each call, not stored in a table."""

@@ -1,4 +1,4 @@
-"""Where the two waves of each pair stand in a row."""
+"""Channel order of sine-cosine pairs: interleaved or concatenated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Layout = Literal["interleaved", "concatenated"]
 
 
 def arranged(first: Array, second: Array, pairs: int, layout: str, lib: Library) -> Array:
-    """Waves (..., pairs) side by side pair for pair, or all of the first and then all of the second; (..., 2·pairs).
+    """Join two waves (..., pairs) into (..., 2·pairs): "interleaved", or "concatenated" (first, then second).
 
     Example:
         >>> import numpy as np

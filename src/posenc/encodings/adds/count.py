@@ -1,4 +1,4 @@
-"""The first ideas of the notes: count the tokens, and divide the count by their number."""
+"""Two naive encodings for teaching: the count of a token, and the count divided by the length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notes' last step before the sinusoidal encoding: pairs of sine and cosine, each slower than the one before."""
+"""Sine-cosine pairs with freely chosen divisors: the last teaching step before the sinusoidal encoding."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Learned(AdditiveEncoding):
 
     @cached_property
     def stretch(self) -> Stretch | None:
-        """How the table is laid over `extent` positions; None unless it is interpolated."""
+        """Linear stretch of the table over `extent` positions; None unless outside is "interpolate"."""
         return None if self.extent is None else Stretch(self.length, self.extent)
 
     @property
@@ -93,7 +93,7 @@ class Learned(AdditiveEncoding):
         return lib.astype(rows, dtype)
 
     def _rows(self, table: Array, positions: Positions, dtype: Any) -> Array:
-        """A row of the table for every position; the read itself never leaves the table."""
+        """Look up the row of every position; `outside` says if those beyond the table wrap, clamp or raise."""
         lib = positions.lib
         index, guard = whole("positions", positions)
         if self.outside == "wrap":

@@ -1,4 +1,4 @@
-"""No positional encoding, as a member like the others."""
+"""NoPE: no positional encoding, with the interface of the others."""
 
 from __future__ import annotations
 

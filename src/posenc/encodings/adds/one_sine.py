@@ -1,4 +1,4 @@
-"""The notes' third idea: one sine of the position."""
+"""A single sine of the position: a naive encoding for teaching."""
 
 from __future__ import annotations
 

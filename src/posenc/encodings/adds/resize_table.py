@@ -20,7 +20,7 @@ LONGEST = 1 << 14
 
 
 def grid_sizes(least: int, most: int = LONGEST) -> TupleOf:
-    """The rule for one size an axis, each up to `most`, from `least` to three of them."""
+    """Make the field validator for a tuple of `least` to 3 grid sizes, each from 1 to `most`."""
     return TupleOf(Whole(1, most), f"a tuple of {least} to 3 sizes", "Give (16, 16), say.", least, 3)
 
 
@@ -154,7 +154,7 @@ def resize_table(
 
 
 def _check_rule(method: str, antialias: bool, align_corners: bool, outside: str) -> tuple[str, bool, bool, str]:
-    """Check the four arguments of a rule together: antialias goes with `method` alone."""
+    """Check that "tiled" comes without the other three, and antialias without align_corners and outside "zeros"."""
     method, outside = validation.choice("method", method, METHODS), validation.choice("outside", outside, OUTSIDE)
     validation.truth("antialias", antialias), validation.truth("align_corners", align_corners)
     filters = {"antialias": antialias, "align_corners": align_corners, "outside": outside}
@@ -172,7 +172,7 @@ def _check_rule(method: str, antialias: bool, align_corners: bool, outside: str)
 def filter_weights(
     old: int, new: int, method: str, antialias: bool, align_corners: bool = False, outside: str = "border"
 ) -> np.ndarray:
-    """Weights of each of `old` places for each of `new`, (new, old); every row sums to 1, except next to zeros."""
+    """Make the matrix (new, old) that resizes one axis; rows sum to 1, except at the border with outside="zeros"."""
     if method == "tiled":
         tiled: np.ndarray = np.eye(old)[np.arange(new) % old]
         return tiled

@@ -79,7 +79,7 @@ class Sinusoidal(AdditiveEncoding):
 
     @cached_property
     def fixed_sinusoids(self) -> FixedSinusoids | None:
-        """The sinusoids of the vectors, for compiled kernels; None where they are not exact."""
+        """Sinusoids from which compiled kernels make the vectors; None unless numerics is "exact"."""
         width = min(self.dim, 2 * self.frequencies.pairs)
         sinusoids = FixedSinusoids(self.frequencies, self.layout, self.first, width, self.scale, self.start)
         return sinusoids if self.numerics == "exact" else None
@@ -92,7 +92,7 @@ class Sinusoidal(AdditiveEncoding):
         return positions.lib.astype(positions.lib.constant(self._table(here, here.lib.real)), dtype)
 
     def _table(self, positions: Positions, dtype: Any) -> Array:
-        """The rows of these positions, by the array library that they are of."""
+        """Compute the vectors of these positions, (*batch, n, dim), with the positions' array library."""
         lib = positions.lib
         if self.start:
             positions = checked(lib.signed(positions.array) + self.start)

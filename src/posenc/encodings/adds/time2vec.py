@@ -1,4 +1,4 @@
-"""Time2Vec: one line and learned sines of the position."""
+"""Time2Vec: one linear channel and learned sines of the position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FIRE: a small network of the distance as a share of the context."""
+"""FIRE: a small network of the distance, taken relative to the query's own position."""
 
 from __future__ import annotations
 

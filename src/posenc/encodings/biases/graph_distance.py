@@ -1,4 +1,4 @@
-"""Graphormer's spatial encoding: a learned number for how many edges lie between two nodes."""
+"""Graphormer's spatial encoding: a learned number for each shortest-path distance between two nodes of a graph."""
 
 from __future__ import annotations
 

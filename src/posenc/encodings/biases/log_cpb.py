@@ -1,4 +1,4 @@
-"""Log-spaced continuous position bias: a network of distances that grow like logarithms, for windows of any size."""
+"""Log-spaced continuous position bias (Swin v2): a network of log-scaled distances, for windows of any size."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class RelativeBias(CheckedBias):
         return {"table": (2 * self.clip + 1, self.heads)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """N(0, 0.02²), as Swin's code draws it; its cut at ±2 is a hundred deviations out."""
+        """Draw from N(0, 0.02²) as Swin's code does; its truncation at ±2 is 100 standard deviations out."""
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
     def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:

@@ -1,4 +1,4 @@
-"""Sandwich: how alike two sinusoids are, as a bias."""
+"""Sandwich: the inner product of the sinusoids of two positions, as a bias."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class Sandwich(CheckedBias):
         return lib.astype(lib.astype(total / ratios, lib.wide_dtype(dtype)), dtype)
 
     def _of_one_query(self, query: Positions, key: Positions) -> Array:
-        """The sums of a query and consecutive keys, (…, 1, m), from sinusoids of about √m positions.
+        """Σ_i cos((m - n)·ω_i) of one query and consecutive keys, (…, 1, m), from sinusoids of about 2√m positions.
 
-        Every so many keys meet as many queries, each a step behind the last, as if the keys between stood there.
+        Every √m-th key meets √m copies of the query, each a step further back, which stand for the keys in between.
         """
         lib, count = query.lib, key.array.shape[-1]
         size = math.isqrt(count - 1) + 1
@@ -93,7 +93,7 @@ class Sandwich(CheckedBias):
 
 
 def _consecutive_keys(query: Positions, key: Positions) -> bool:
-    """Whether one query, (…, 1, 1), meets many keys, (…, 1, m), whole numbers of which each is the last plus one."""
+    """Whether one query, (…, 1, 1), meets many keys, (…, 1, m), at readable consecutive integer positions."""
     lib, shape = key.lib, tuple(key.array.shape)
     if tuple(query.array.shape[-2:]) != (1, 1) or len(shape) < 2 or shape[-1] < FEWEST or max(shape[:-1]) > 1:
         return False

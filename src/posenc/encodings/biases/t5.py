@@ -1,4 +1,4 @@
-"""The relative bias of T5: one learned number for a bucket of distances and a head."""
+"""The relative bias of T5: one learned number for each head and bucket of distances."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def bucket_of_distance(buckets: int, max_distance: int) -> np.ndarray:
 
 
 def least_distance(first: int, last: int, step: int, steps: int, *, beyond: bool = False) -> int:
-    """The least distance d with (d/first)^steps ≥ (last/first)^step, or with `beyond` above it, in whole numbers."""
+    """Find the least integer d with (d/first)^steps ≥ (last/first)^step, or > it with `beyond`, in exact integers."""
     goal = last**step * first ** (steps - step) + beyond
     distance: int = max(1, round(first * (last / first) ** (step / steps)))
     while distance**steps >= goal:

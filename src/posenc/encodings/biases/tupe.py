@@ -83,7 +83,7 @@ class TUPE(CheckedBias):
 
     @cached_property
     def distances(self) -> T5Bias:
-        """How distances share rows of the table."""
+        """`T5Bias` whose buckets of distances select the rows of the table."""
         return T5Bias(heads=self.heads, buckets=self.buckets, max_distance=self.max_distance)
 
     @property
@@ -133,7 +133,7 @@ class TUPE(CheckedBias):
         return projected.reshape((-1, self.dim))
 
     def _index(self, name: str, positions: Positions) -> tuple[Array, Array]:
-        """Rows of the table's positions, and a guard: 0.0, or NaN for a refused position that could not be seen."""
+        """Positions as integers from 0 to length - 1, and a guard: NaN for unreadable invalid ones, else 0.0."""
         lib, last = positions.lib, self.length - 1
         index, guard = whole(name, positions)
         ends = lib.extremes(index)

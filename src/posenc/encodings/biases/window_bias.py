@@ -70,7 +70,7 @@ class WindowBias(CheckedBias):
         return {"table": (math.prod(rows) + 3 * self.class_token, self.heads)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """N(0, 0.02²), as Swin's code draws it; its cut at ±2 is a hundred deviations out."""
+        """Draw from N(0, 0.02²) as Swin's code does; its truncation at ±2 is 100 standard deviations out."""
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
     def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
@@ -82,7 +82,7 @@ class WindowBias(CheckedBias):
         return lib.astype(guarded(lib.astype(lib.entries(learned["table"], row, head), wide), guard), dtype)
 
     def _with_token(self, row: Array, query_positions: Positions, key_positions: Positions) -> Array:
-        """The last three rows where a query, a key or both are the class token."""
+        """Select the last three rows where the query, the key or both are the class token, in this order."""
         xp, last = query_positions.lib.xp, self.shapes["table"][0] - 1
         asking, asked = query_positions.array[..., 0] < 0, key_positions.array[..., 0] < 0
         return xp.where(asking, xp.where(asked, last, last - 2), xp.where(asked, last - 1, row))

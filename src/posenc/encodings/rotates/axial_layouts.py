@@ -18,19 +18,19 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...], bool]
 
 
 def bands(sections: tuple[int, ...]) -> Pairs:
-    """Axes one after another, each with frequencies of its own: 0 0 1 1."""
+    """Axes one after another, each with frequencies of its own: axes 0 0 1 1."""
     axis = tuple(axis for axis, count in enumerate(sections) for _ in range(count))
     return axis, tuple(index for count in sections for index in range(count)), True
 
 
 def bands_last_first(sections: tuple[int, ...]) -> Pairs:
-    """Bands, the last axis first: 1 1 0 0."""
+    """As `bands`, with the last axis first: axes 1 1 0 0."""
     axis, index, restarts = bands(sections[::-1])
     return tuple(len(sections) - 1 - one for one in axis), index, restarts
 
 
 def slots_last_first(sections: tuple[int, ...]) -> Pairs:
-    """Axes take turns, the last one first, each with frequencies of its own: 1 0 1 0."""
+    """Axes take turns, the last one first, each with frequencies of its own: axes 1 0 1 0."""
     count, pairs = len(sections), range(sum(sections))
     return tuple(count - 1 - pair % count for pair in pairs), tuple(pair // count for pair in pairs), True
 
@@ -53,7 +53,7 @@ def chunks(sections: tuple[int, ...]) -> Pairs:
 
 
 def strides(sections: tuple[int, ...]) -> Pairs:
-    """Shared frequencies: thirds for height and width as far as sections reach, else time: 0 1 2 0 1 2 0 0."""
+    """Shared frequencies: pair i reads axis i mod 3, or axis 0 (time) beyond that axis's section: 0 1 2 0 1 2 0 0."""
     reach = (0, 3 * sections[1], 3 * sections[2])
     return _shared(pair % 3 if pair < reach[pair % 3] else 0 for pair in range(sum(sections)))
 
@@ -209,7 +209,7 @@ _EVEN = (bands, bands_last_first, slots_last_first, dealt, dealt_in_place)
 
 
 def _of_an_image(kind: AxialLayout, layout: str, sections: Any, dim: int | None) -> Any:
-    """The sections, or those of an image for a head of `dim` channels."""
+    """Return the sections, or (dim/4, dim/4) for rows and columns of an image where `dim` is given in their place."""
     if (sections is None) == (dim is None):
         what = (
             f"sections={validation.shown(sections)} and dim={validation.shown(dim)}"
@@ -244,7 +244,7 @@ def _sections(kind: AxialLayout, layout: str, sections: Any) -> tuple[int, ...]:
 
 
 def _fit(kind: AxialLayout, layout: str, sections: tuple[int, ...], axis: tuple[int, ...]) -> None:
-    """Refuse sections that the rule does not give; those of strides say how far they reach, not how many they are."""
+    """Refuse sections that are not the pairs an axis that the rule gives; in `strides` they are only limits."""
     if kind.rule is by_sixteens and len(axis) % 16:
         raise ValueError(
             f"sections must have a multiple of 16 pairs in all for {layout!r}, which shares them out by sixteens; got "

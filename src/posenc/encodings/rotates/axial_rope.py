@@ -23,7 +23,7 @@ MOST_AXES = 16  # more coordinates than any medium has
 
 
 def pair_numbers(most: int) -> TupleOf:
-    """The rule for a whole number a pair, from 0 to `most`."""
+    """Make the field validator for a tuple of integers, one a pair, each from 0 to `most`."""
     return TupleOf(Whole(0, most), "a tuple of whole numbers, one a pair", "Give (0, 1).")
 
 

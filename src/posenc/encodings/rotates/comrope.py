@@ -72,7 +72,7 @@ class ComRoPE(RotaryEncoding):
 
     @property
     def fastest(self) -> float:
-        """Radians a step, about, of fresh parameters: what an angle formed in floats loses is in proportion to it."""
+        """Approximate largest radians a step with fresh parameters; rounding errors of angles scale with it."""
         return 8.0 * self.std * self.block * self.axes
 
     @property

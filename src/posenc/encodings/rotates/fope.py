@@ -66,7 +66,7 @@ class FoPE(RotaryEncoding):
 
     @cached_property
     def kept(self) -> int:
-        """How many frequencies rotate more than once within the trained length; the first, 1, always does."""
+        """Number of frequencies that make more than one revolution within the trained length; ω_0 = 1 always does."""
         least = EXACT.divide(TWO_PI, self.length)
         return sum(frequency > least for frequency in Geometric(self.dim, self.base).exact())
 
@@ -80,7 +80,7 @@ class FoPE(RotaryEncoding):
         return dict.fromkeys(("cosines", "sines"), (self.heads, self.kept, self.kept))
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Draw 1 + N(0, gain²·2/(kept·(kept + heads))), the spread of the authors' xavier_normal_ for this shape."""
+        """Draw I + N(0, gain²·2/(kept·(kept + heads))), the spread of the authors' xavier_normal_ for this shape."""
         spread = self.gain * (2 / (self.kept * (self.kept + self.heads))) ** 0.5
         return {name: np.eye(self.kept) + spread * rng.standard_normal(shape) for name, shape in self.shapes.items()}
 
@@ -95,7 +95,7 @@ class FoPE(RotaryEncoding):
         return Rotation(cosine, sine, Pairing("halves", self.dim, self.dim), None, self.heads)
 
     def _mixed(self, table: Array, coefficients: Array, fill: float, dtype: Any, lib: Library) -> Array:
-        """A table (*batch, n, kept) as (*batch, heads, n, pairs): mixed, and filled up to all pairs."""
+        """Mix a table (*batch, n, kept) for each head and fill it up to all pairs; (*batch, heads, n, pairs)."""
         xp = lib.xp
         mixed = lib.product(table[..., None, :, :], lib.widest(coefficients))
         rest = xp.full_like(mixed[..., :1], fill)

@@ -79,7 +79,7 @@ class HARoPE(RotatesOne):
         return {"A_u": square, "A_v": square, "sigma": square[:2], **_wrapped.inner_shapes(self.encoding)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """A_u and A_v are zero, softplus(sigma) is 1: nothing of them is drawn."""
+        """Start from M = (1 + 1e-6)·I: A_u and A_v zero, softplus(sigma) 1; draw the parameters of `encoding` alone."""
         shapes = self.shapes
         first = {"A_u": np.zeros(shapes["A_u"]), "A_v": np.zeros(shapes["A_v"])}
         return (

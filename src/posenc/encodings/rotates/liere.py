@@ -68,7 +68,7 @@ class LieRE(RotaryEncoding):
 
     @property
     def fastest(self) -> float:
-        """Radians a step, at most, of fresh parameters: what an angle formed in floats loses is in proportion to it."""
+        """Upper bound of radians a step with fresh parameters; rounding errors of angles scale with it."""
         return 2 * math.pi * self.block * self.axes
 
     @property
@@ -77,7 +77,7 @@ class LieRE(RotaryEncoding):
         return {"generators": (self.axes, sets, self.dim // self.block, self.block, self.block)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """From [0, 2π), as the authors draw them."""
+        """Draw generators uniformly from [0, 2π), as the authors do."""
         return {"generators": rng.uniform(0.0, 2 * math.pi, self.shapes["generators"])}
 
     def rotation(

@@ -66,7 +66,7 @@ class MixedRoPE(RotaryEncoding):
         return {"frequencies": (2, self.dim // 2)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Lengths base^(-4k/dim) along a direction drawn from the whole circle, then across it."""
+        """Draw a direction of the plane: lengths base^(-4k/dim) along it for half of the pairs, then across it."""
         length = self.base ** (-4.0 * np.arange(self.dim // 4) / self.dim)
         angle = rng.random() * 2 * np.pi + np.array([[0.0], [np.pi / 2]])
         return {"frequencies": np.stack([(length * function(angle)).reshape(-1) for function in (np.cos, np.sin)])}

@@ -52,7 +52,7 @@ class MultiplicativeGRAPE(RotaryEncoding):
 
     @property
     def fastest(self) -> float:
-        """Radians a step, about, of fresh parameters: what an angle formed in floats loses is in proportion to it."""
+        """Approximate largest radians a step with fresh parameters; rounding errors of angles scale with it."""
         return 4.0 * self.rate
 
     @property
@@ -60,7 +60,7 @@ class MultiplicativeGRAPE(RotaryEncoding):
         return {"a": (self.dim,), "b": (self.dim,)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Both from N(0, 1/dim), so that s is about 1."""
+        """Draw a and b from N(0, 1/dim), so that the area s of their parallelogram is about 1."""
         return {name: rng.standard_normal(self.dim) / np.sqrt(self.dim) for name in ("a", "b")}
 
     def rotation(
@@ -79,7 +79,7 @@ class MultiplicativeGRAPE(RotaryEncoding):
 
 
 def _length(vector: Array) -> Array:
-    """|v|; the square root has no slope at zero, where there is no plane either."""
+    """Length |v|; its gradient is undefined at v = 0, where a and b span no plane."""
     return (vector * vector).sum(-1) ** 0.5
 
 

@@ -76,7 +76,7 @@ class RoPEPlusPlus(RotaryEncoding):
         return Rotation(*tables, pairing, 1.0, self.heads)
 
     def _alternating(self, real: Array, imaginary: Array, lib: Library) -> Array:
-        """The table of even heads and that of odd ones, (*batch, n, pairs), in rotation: (*batch, heads, n, pairs)."""
+        """Alternate tables (*batch, n, pairs) of even and odd heads over all heads; (*batch, heads, n, pairs)."""
         xp, (*batch, n, pairs) = lib.xp, real.shape
         two = xp.stack([real, imaginary], -3)[..., None, :, :, :]
         return xp.broadcast_to(two, (*batch, self.heads // 2, 2, n, pairs)).reshape((*batch, self.heads, n, pairs))

@@ -1,4 +1,4 @@
-"""Rotary encodings whose frequencies are scaled for a longer context: a row a scaling."""
+"""Catalog rows of RoPE with frequencies scaled for a longer context, one row for each scaling."""
 
 from __future__ import annotations
 

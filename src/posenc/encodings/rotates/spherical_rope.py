@@ -57,7 +57,7 @@ class SphericalRoPE(RotaryEncoding):
 
     @cached_property
     def frequencies(self) -> Chosen:
-        """The frequency of each triple: every second one of those over twice the width, which may then be odd."""
+        """Frequency base^(-2i/dim) of each triple i, as every second one for width 2·dim, since dim may be odd."""
         return Chosen(Geometric(2 * self.dim, self.base), tuple(range(0, 2 * (self.dim // 3), 2)))
 
     def rotation(

@@ -1,4 +1,4 @@
-"""Query temperatures: longer queries at far positions, so that attention over many keys stays as sharp."""
+"""Query temperatures: queries scaled up at far positions, so that attention over many keys stays as sharp."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST = 2**30
 
 @dataclass(frozen=True)
 class Temperature(RotaryEncoding):
-    """Queries at position p become τ(p) times as long.
+    """Base of encodings that multiply queries at position p by τ(p) and leave keys unchanged.
 
     Args:
         dim: Channels of a head.

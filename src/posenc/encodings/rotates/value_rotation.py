@@ -1,4 +1,4 @@
-"""A rotation of values, undone at the output, so that what is mixed knows how far it came."""
+"""A rotation of values by key position, undone at the output by query position, so that outputs carry distances."""
 
 from __future__ import annotations
 

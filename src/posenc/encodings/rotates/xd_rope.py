@@ -76,7 +76,7 @@ class XDRoPE(RotaryEncoding):
 
     @cached_property
     def channels(self) -> AxialRoPE:
-        """The wave of every channel, as that of a pair in a head twice as wide."""
+        """AxialRoPE of a head twice as wide, whose pair c has the coordinate and frequency of channel c here."""
         pairs, ends = range(sum(self.sections)), tuple(accumulate(2 * count for count in self.sections))
         axis = tuple(sum(channel >= end for end in ends) for channel in range(self.head_dim))
         return AxialRoPE(axis, (*pairs, *pairs), self.head_dim, self.base, numerics=self.numerics, scaling=self.scaling)

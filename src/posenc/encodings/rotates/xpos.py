@@ -118,7 +118,7 @@ class XPos(RotaryEncoding):
         return Rotation(cosine, sine, Pairing(self.pairing, self.dim, self.dim), None)
 
     def _steps(self, positions: Positions, away: Array, role: Role) -> tuple[Array, Array]:
-        """Steps over which a pair shrinks, from the position to the centre for queries, the other way for keys.
+        """Signed steps over which a pair shrinks: centre - position for queries, position - centre for keys.
 
         And a guard: 0.0, or NaN for a position that is too far away and could not be read.
         """

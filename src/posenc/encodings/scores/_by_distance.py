@@ -1,4 +1,4 @@
-"""Scores that are products with one vector a distance: where positions rise by one, no pair needs a look-up."""
+"""Scores from products with one vector for each distance; consecutive positions need no look-up for each pair."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posenc.encodings._checked import CheckedScore
 
 
 class DistanceTerms(NamedTuple):
-    """A score as asked_m · of_queries[n - m] + factor · told_n · (of_keys[n - m] + of_all), n the key's position.
+    """Terms of a score asked_m·of_queries[n - m] + factor·told_n·(of_keys[n - m] + of_all), n the key's position.
 
     A term that an encoding does not have is None.
 
@@ -42,7 +42,7 @@ class DistanceTerms(NamedTuple):
 
 @dataclass(frozen=True)
 class ByDistance(CheckedScore):
-    """A score whose terms are products of what stands at the query, or at the key, with one vector a distance."""
+    """Base of scores whose terms are products of a vector at the query or key with one vector for each distance."""
 
     @property
     @abc.abstractmethod
@@ -54,13 +54,13 @@ class ByDistance(CheckedScore):
 
     @abc.abstractmethod
     def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
-        """The terms for these distances, n - m; q and k in float32 at least, x the inputs that `reads` names."""
+        """Compute terms for distances `steps` = n - m; q and k in float32 at least, x the inputs `reads` names."""
 
     @final
     def distance_terms(
         self, q: Array, k: Array, least: int, count: int, params: Params | None = None, *, hidden: Array | None = None
     ) -> DistanceTerms:
-        """The terms for so many consecutive distances n - m, from the least on; q, k and hidden as for `score`.
+        """Compute the terms for `count` consecutive distances n - m from `least` on; q, k and hidden as for `score`.
 
         A pair at distance s reads row s - least of the tables, or the first or last where `changes_within` ends.
         """

@@ -1,4 +1,4 @@
-"""Scores that read the keys between a query and a key: what they read of the keys alone is made once."""
+"""Scores that read the keys between a query and a key, with all work on keys alone done once for every query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from posenc.positions.ordered_keys import OrderedKeys, ordered
 
 
 class PreparedKeys(NamedTuple):
-    """Keys in their order, with what a score reads of them.
+    """Keys in order of position, with the arrays that a score computes from keys alone.
 
     Attributes:
         keys: The keys, ordered by position.
@@ -28,7 +28,7 @@ class PreparedKeys(NamedTuple):
     arrays: tuple[Array, ...]
 
     def part(self, some: slice) -> PreparedKeys:
-        """Some consecutive keys alone, of keys that were given in order, for queries that reach no key behind them."""
+        """Slice consecutive keys that were given in order, for queries that reach no key after the slice."""
         return PreparedKeys(self.keys.part(some), tuple(array[..., some, :] for array in self.arrays))
 
 
@@ -52,7 +52,7 @@ class Gathers(AttentionScore):
 
     @abc.abstractmethod
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
-        """Arrays that the score reads of keys in order.
+        """Compute the arrays that the score needs from ordered keys alone, keys on the last axis but one.
 
         k is (*batch, h, m, d), and x the layer's input there, (*batch, m, model_dim), or None where `reads` leaves it
         out.
@@ -143,13 +143,13 @@ def _model_dim(encoding: Any) -> int:
 
 
 def as_wide(learned: Params, x: Array) -> Params:
-    """Parameters in the dtype of x; those of a wrapped encoding, whose names have a dot, as they are."""
+    """Cast parameters to the dtype of x, except those of a wrapped encoding, named "inner.name"."""
     lib = arrays.library(x)
     return {name: value if "." in name else lib.astype(value, x.dtype) for name, value in learned.items()}
 
 
 def score_of_rotation(q: Array, k: Array, rotated_q: Array, rotated_k: Array) -> Array:
-    """Difference (R(there)q · R(here)k - q·k) / √dim that a rotation makes to the product that attention adds itself.
+    """Compute (rotated q · rotated k - q·k) / √dim, which turns the q·k that attention adds into the rotated product.
 
     Args:
         q: Queries, (*batch, heads, n, dim).

@@ -86,7 +86,7 @@ class CoPE(Gathers):
         return xp.concatenate(parts[::-1], -1)
 
     def _interpolated(self, counted: Array, products: Array, steps: Array, lib: Library) -> Array:
-        """Between the products of a query with the two rows at what it has counted."""
+        """Interpolate between a query's products with the two table rows around each counted position."""
         xp = lib.xp
         counted = xp.clip(counted, None, self.rows - 1)
         floor = xp.floor(xp.fmax(lib.detach(counted), xp.zeros_like(counted[..., :1])))  # row 0 for content of NaN
@@ -94,7 +94,7 @@ class CoPE(Gathers):
         return lib.take_along(products, row) + (counted - floor) * lib.take_along(steps, row)
 
     def _gates(self, q: Array, query: Positions, prepared: PreparedKeys, block: slice) -> Array:
-        """Whether every query counts every key of a block, 0 … 1, the last first; shape (*batch, heads, n, keys)."""
+        """Gates 0 … 1 with which each query counts each key of a block, last key first; (*batch, heads, n, keys)."""
         lib, k, keys = query.lib, prepared.arrays[0][..., block, :], prepared.keys.part(block)
         gates = lib.sigmoid((q / math.sqrt(self.dim)) @ lib.xp.flip(k, (-2,)).swapaxes(-1, -2))
         return gates * lib.astype(lib.xp.flip(keys.reached(query), (-1,)), q.dtype)[..., None, :, :]

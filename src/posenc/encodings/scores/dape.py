@@ -1,4 +1,4 @@
-"""DAPE: a small network over all heads rewrites a bias by what the queries find."""
+"""DAPE: a small network over all heads corrects a bias, reading the bias and the logits q·k."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class DAPE(_wrapped.ScoresByBias, CheckedScore):
         return {**inner, **outer, **_wrapped.inner_shapes(self.encoding)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Each layer uniform within ±1/√(its inputs), as the authors' code draws it; the bias as it draws itself."""
+        """Draw each layer uniformly within ±1/√(its inputs), as the authors' code does; the bias by its `init`."""
         return drawn_network(self, rng, 1)
 
     def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
@@ -86,7 +86,7 @@ def drawn_network(encoding: Any, rng: np.random.Generator, kernel: int) -> dict[
 def logits_and_bias(
     encoding: Any, q: Array, k: Array, query_positions: Positions, key_positions: Positions, learned: Params
 ) -> tuple[Array, Array]:
-    """A and B, both (*batch, heads, n, m)."""
+    """Compute A = q·k / √dim and B, the wrapped bias; both (*batch, heads, n, m)."""
     xp, logits = query_positions.lib.xp, (q @ k.swapaxes(-1, -2)) / math.sqrt(encoding.dim)
     bias = xp.broadcast_to(
         _wrapped.bias_matrix(encoding.encoding, query_positions, key_positions, learned, logits.dtype), logits.shape

@@ -76,7 +76,7 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
         return {**inner, **outer, **_wrapped.inner_shapes(self.encoding)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Each layer uniform within ±1/√(its inputs), as the authors' code draws it; the bias as it draws itself."""
+        """Draw each layer uniformly within ±1/√(its inputs), as the authors' code does; the bias by its `init`."""
         return drawn_network(self, rng, self.kernel)
 
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:

@@ -125,7 +125,7 @@ class DeBERTa(ByDistance):
         return guarded(sum(terms[1:], terms[0]), guard)
 
     def _row(self, steps: Array, lib: Library) -> Array:
-        """The row of every m - n."""
+        """Row of the tables for each distance m - n."""
         if self.max_distance is None:
             return lib.xp.clip(steps, -self.buckets, self.buckets - 1) + self.buckets
         most = self.max_distance

@@ -1,4 +1,4 @@
-"""Decomposed relative positions: the query scores the distance along each axis of a grid by itself."""
+"""Decomposed relative positions: the query scores the distance along each axis of a grid separately."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Decomposed(CheckedScore):
         return {f"axis_{axis}": (2 * size - 1, self.dim) for axis, size in enumerate(self.size)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """N(0, 0.02²), as transformers draws those of ViTDet; its cut at ±2 is a hundred deviations out."""
+        """Draw from N(0, 0.02²) as transformers does for ViTDet; its truncation at ±2 is 100 deviations out."""
         return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
 
     def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:

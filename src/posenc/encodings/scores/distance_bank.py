@@ -1,4 +1,4 @@
-"""A bank of profiles over the distance, mixed by what stands at the query."""
+"""A bank of learned profiles over the distance, mixed by weights from the query token's input."""
 
 from __future__ import annotations
 

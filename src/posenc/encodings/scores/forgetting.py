@@ -1,4 +1,4 @@
-"""The forgetting gate: every token lets a part of what came before it fade."""
+"""The forgetting gate: each token's gate scales down attention to every key before it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from posenc.positions.sums_between import log_sigmoid, sums_upto
 
 @dataclass(frozen=True)
 class _SumsOfGates(Gathers):
-    """A score that adds up ln of gates, (*batch, m, heads), of the keys between a query and a key."""
+    """Base of scores that sum log gates, (*batch, m, heads), over the keys after a key and up to the query."""
 
     heads: Heads
 
@@ -139,7 +139,7 @@ class ForgettingGate(_SumsOfGates):
 
 @dataclass(frozen=True)
 class GivenGates(_SumsOfGates):
-    """The score of `ForgettingGate` from its `log_gates`, which are given as `hidden`: what a cache holds of a token.
+    """`ForgettingGate` from its precomputed `log_gates`, given as `hidden` (*batch, m, heads), as a cache holds them.
 
     Args:
         heads: Heads of the layer.
@@ -152,7 +152,7 @@ class GivenGates(_SumsOfGates):
 
     @property
     def model_dim(self) -> int:
-        """Width of what is given, a number a head."""
+        """Width of `hidden`: one log gate a head."""
         return self.heads
 
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:

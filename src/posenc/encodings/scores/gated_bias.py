@@ -1,4 +1,4 @@
-"""A bias of distances whose loudness each token sets for itself."""
+"""A relative bias that each query token scales by gates from its own input (WavLM)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PaTH: every token between a key and a query reflects what the query sees of the key."""
+"""PaTH: the query is multiplied by a reflection-like matrix I - β·w·wᵀ for each token after the key, up to its own."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class PaTH(Gathers):
         return {**low, "filter": (self.heads, self.dim, self.taps), **beta}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Each layer uniform within ±1/√(its inputs), PyTorch's rule, as a layer of the authors' code begins alone.
+        """Draw each layer uniformly within ±1/√(its inputs), PyTorch's rule, as the authors' layer alone does.
 
         Their language model then draws all of them anew, from N(0, 0.02²), with 0 for beta_bias.
         """
@@ -99,7 +99,7 @@ class PaTH(Gathers):
         return k, w, solved[..., : -self.dim], solved[..., -self.dim :]
 
     def _solved(self, k: Array, w: Array, beta: Array, keys: OrderedKeys) -> Iterator[Array]:
-        """Parts that the reflections of each block take from its keys, a column each, and from any vector."""
+        """Solve each block of reflections for what they subtract: from its keys, a column each, and from any vector."""
         lib, xp = keys.key.lib, keys.key.lib.xp
         sizes = blocks(k.shape[-2], BLOCK, lib)
         for block in sizes:

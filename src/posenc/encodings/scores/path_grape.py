@@ -1,4 +1,4 @@
-"""Path-integral GRAPE: gates are added up over the keys between a query and a key, each rotated to its position."""
+"""Path-integral GRAPE: a sum of log gates between the query and the position-rotated keys after a key."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class SelectiveRoPE(Gathers):
         return {**low, "filter": (self.heads, pairs, self.taps), **gate}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Each layer uniform within ±1/√(its inputs), PyTorch's rule, as a layer of the authors' code begins alone.
+        """Draw each layer uniformly within ±1/√(its inputs), PyTorch's rule, as the authors' layer alone does.
 
         Their language models then draw all of them anew, from N(0, 0.02²), with 0 for gate_bias, so that tokens begin
         by rotating next to nothing.
@@ -111,7 +111,7 @@ class SelectiveRoPE(Gathers):
         return score_of_rotation(q, k, rotated_by_angles(q, there, lib), rotated_k)
 
     def _angles(self, x: Array, keys: OrderedKeys, learned: Params) -> Array:
-        """Angles by which each key rotates what comes after it, (*batch, heads, m, dim/2)."""
+        """Angles that each key adds to the rotation of itself and all later tokens, (*batch, heads, m, dim/2)."""
         lib, xp = keys.key.lib, keys.key.lib.xp
         parts = x.reshape((*x.shape[:-1], self.heads, self.model_dim // self.heads))
         parts = parts / xp.sqrt((parts * parts).sum(-1)[..., None] + self.epsilon)

@@ -1,4 +1,4 @@
-"""Transformer-XL: a sinusoid of the distance, scored by what the query asks and by what every query asks."""
+"""Transformer-XL: a sinusoid of the distance, scored by the query and by learned vectors that all queries share."""
 
 from __future__ import annotations
 

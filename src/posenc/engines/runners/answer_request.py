@@ -44,7 +44,7 @@ def main(path: str) -> int:
 
 
 def _answered(request: dict[str, Any], tell: Callable[..., None]) -> str:
-    """Answer one request; why there is no answer, or ""."""
+    """Run the engine on one request and write its answer; return the error as text, or "" on success."""
     try:
         tell(step="importing its runner")
         runner = _module(Path(request["runner"]))
@@ -67,7 +67,7 @@ def _module(path: Path) -> Any:
 
 
 def _write(path: Path, answer: dict[str, Any]) -> None:
-    """Write the arrays, whole or not at all."""
+    """Write the arrays atomically as an .npz file."""
     import numpy as np
 
     part = path.with_name(f".{path.name}.{os.getpid()}.partial")

@@ -22,7 +22,7 @@ EPSILON = 1e-12
 
 
 def head_of(request: dict[str, Any]) -> Callable[[np.ndarray], np.ndarray]:
-    """Function from last states (..., hidden) to logits (..., words), in float64."""
+    """Build the probe's head: a function from last hidden states (..., hidden) to logits (..., words), in float64."""
     from safetensors.numpy import load_file
 
     tensors = load_file(Path(request["probe"]) / "model.safetensors")

@@ -23,7 +23,7 @@ def prompts_of(request: dict[str, Any]) -> list[dict[str, Any]]:
 def answers_in_batches(
     request: dict[str, Any], logits: Callable[..., np.ndarray], largest: int = TOKENS
 ) -> dict[str, np.ndarray]:
-    """Wanted rows of every prompt, from a function of token ids (batch, length) to logits (batch, length, words).
+    """Collect the wanted logits of every prompt, calling `logits` on token ids (batch, length).
 
     A batch has `largest` prompts at most. Of a model with an encoder and a decoder, the function takes the token ids of
     both, and returns the decoder's logits.
@@ -39,7 +39,7 @@ def answers_in_batches(
 
 
 def _lengths(prompt: dict[str, Any]) -> tuple[int, int]:
-    """Tokens of a prompt, and of the decoder's."""
+    """Number of tokens of a prompt, and of its decoder tokens (0 without a decoder)."""
     return len(prompt["tokens"]), len(prompt.get("decoder_tokens", ()))
 
 

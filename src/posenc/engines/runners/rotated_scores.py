@@ -1,4 +1,4 @@
-"""Scores of unit queries and a key of ones that an engine's own functions rotated, and what its models hand over."""
+"""Query-key scores by an engine's own rotation functions, and the config values that its models pass to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ADJACENT = frozenset({"cohere", "cohere2", "glm", "glm4", "deepseek_v2", "deepse
 
 
 def scores_of(rotate: Rotate, request: dict[str, Any]) -> np.ndarray:
-    """Scores (channels, distances) of the key at position 0."""
+    """Rotate each unit query by each distance, and score it with a rotated key of ones at 0: (channels, distances)."""
     channels, distances = request["channels"], np.array(request["distances"])
     units = np.tile(np.eye(channels, dtype=np.float32), (len(distances), 1))
     queries = np.asarray(rotate(units, np.repeat(distances, channels)), np.float64)
@@ -23,12 +23,12 @@ def scores_of(rotate: Rotate, request: dict[str, Any]) -> np.ndarray:
 
 
 def shaped_for(vectors: Any, rope: Any) -> Any:
-    """Vectors (n, channels) as a class takes them: (n, heads, channels), or flat where LongRoPE has one way alone."""
+    """Shape vectors (n, channels) for a rope class: (n, 1, channels) if it has `forward_native`, else unchanged."""
     return vectors[:, None] if hasattr(rope, "forward_native") else vectors
 
 
 def answered(rotates: dict[int, Rotate], request: dict[str, Any], **facts: Any) -> dict[str, Any]:
-    """The answer with the scores of every layer that rotates; layers that share a function share its scores."""
+    """Assemble the answer: scores of every rotating layer, computed once for each function, and `facts`."""
     known: dict[int, np.ndarray] = {}
     for rotate in rotates.values():
         if id(rotate) not in known:
@@ -44,7 +44,7 @@ def loaded_config(request: dict[str, Any]) -> Any:
 
 
 def rotating_layers(config: Any, layers: int) -> list[int]:
-    """Layers whose model code rotates: SmolLM 3 states them, Cohere 2 and EXAONE 4 rotate in windows alone."""
+    """List the layers that rotate: by `no_rope_layers`; Cohere 2 and EXAONE 4 only in sliding-window layers."""
     stated = getattr(config, "no_rope_layers", None)
     kinds = getattr(config, "layer_types", None) or [""] * layers
     windows_alone = config.model_type in ("cohere2", "exaone4") and getattr(config, "sliding_window", None)
@@ -56,7 +56,7 @@ def rotating_layers(config: Any, layers: int) -> list[int]:
 
 
 def parameters_by_layer(config: Any, layers: int) -> dict[int, dict[str, Any]]:
-    """rope_parameters of every layer that rotates, of its own type where they are nested by type."""
+    """Map each rotating layer to its rope_parameters, taken by layer type where they are nested."""
     held = dict(config.rope_parameters)
     kinds = getattr(config, "layer_types", None) or [""] * layers
     nested = any(isinstance(value, dict) for value in held.values())
@@ -64,7 +64,7 @@ def parameters_by_layer(config: Any, layers: int) -> dict[int, dict[str, Any]]:
 
 
 def head_width(config: Any) -> int:
-    """Channels of a head that its rotation is called with."""
+    """Return the head width that the model code passes to its rotation: qk_rope_head_dim, head_dim or computed."""
     latent = getattr(config, "qk_rope_head_dim", None)
     stated = getattr(config, "head_dim", None)
     return int(latent or stated or config.hidden_size // config.num_attention_heads)

@@ -33,7 +33,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
 
 
 def _generator(folder: str, request: dict[str, Any]) -> Callable[..., np.ndarray]:
-    """Logits of a decoder."""
+    """Function from token ids to the logits of a decoder."""
     import ctranslate2
 
     generator = ctranslate2.Generator(folder, **OPTIONS)
@@ -41,7 +41,7 @@ def _generator(folder: str, request: dict[str, Any]) -> Callable[..., np.ndarray
 
 
 def _encoder(folder: str, request: dict[str, Any]) -> Callable[..., np.ndarray]:
-    """Logits of masked tokens: the engine returns the last states."""
+    """Function from token ids to an encoder's masked-token logits: the probe's head on the engine's last states."""
     import ctranslate2
     from masked_prediction import head_of
 
@@ -50,7 +50,7 @@ def _encoder(folder: str, request: dict[str, Any]) -> Callable[..., np.ndarray]:
 
 
 def _translator(folder: str, request: dict[str, Any]) -> Callable[..., np.ndarray]:
-    """Logits of a decoder behind an encoder, of the tokens that it is made to begin with."""
+    """Function from encoder and decoder token ids to logits, with the decoder tokens forced as a target prefix."""
     import ctranslate2
 
     translator = ctranslate2.Translator(folder, **OPTIONS)
@@ -76,7 +76,7 @@ _LOADED: dict[str, Callable[[str, dict[str, Any]], Callable[..., np.ndarray]]] =
 
 
 def _with_padding(probe: Path, target: Path) -> Path:
-    """The folder with a token for padding: where none is stated, some tokenizers add one that the model has not."""
+    """Copy the probe with its end token as padding; some tokenizers would else add a token that the model lacks."""
     shutil.copytree(probe, target)
     settings = json.loads((probe / "tokenizer_config.json").read_text())
     settings["pad_token"] = settings["eos_token"]

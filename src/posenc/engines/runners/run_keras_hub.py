@@ -51,7 +51,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
 
 
 def _experts_in_blocks(folder: Path, target: Path) -> Path:
-    """The folder with gpt-oss's experts, which are zero, in blocks of four bits as released checkpoints have them."""
+    """Copy the probe with gpt-oss's experts, all zero, in 4-bit blocks with scales as released checkpoints have."""
     from safetensors.numpy import load_file, save_file
 
     target.mkdir()

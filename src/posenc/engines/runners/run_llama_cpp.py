@@ -16,7 +16,7 @@ WITHOUT_FLASH = "run without flash attention, which rounds queries and keys to f
 
 
 class OpaqueParameters(c.Structure):
-    """Parameters of the engine: larger than its own struct, and passed by value; a context's begin with its sizes."""
+    """Buffer larger than llama.h's parameter structs, to pass them by value; named fields are the context's."""
 
     _fields_ = [
         ("n_ctx", c.c_uint32), ("n_batch", c.c_uint32), ("n_ubatch", c.c_uint32), ("others", c.c_char * 40),
@@ -25,7 +25,7 @@ class OpaqueParameters(c.Structure):
 
 
 class TokenBatch(c.Structure):
-    """Tokens of a call, as llama.h has them."""
+    """A batch of tokens for llama_decode and llama_encode: llama_batch of llama.h."""
 
     _fields_ = [
         ("n_tokens", c.c_int32), ("token", c.POINTER(c.c_int32)), ("embd", c.c_void_p), ("pos", c.POINTER(c.c_int32)),
@@ -101,7 +101,7 @@ def _context(library: LlamaFunctions, model: int, longest: int, masked: bool) ->
 
 
 def _fill(batch: TokenBatch, tokens: list[int], wanted: list[int]) -> TokenBatch:
-    """The batch with these tokens, and rows that are wanted."""
+    """Write tokens into the batch as one sequence from position 0, with logits asked for at the rows `wanted`."""
     batch.n_tokens = len(tokens)
     for place, token in enumerate(tokens):
         batch.token[place], batch.pos[place], batch.logits[place] = token, place, place in wanted
@@ -110,7 +110,7 @@ def _fill(batch: TokenBatch, tokens: list[int], wanted: list[int]) -> TokenBatch
 
 
 def _rows(library: LlamaFunctions, context: int, batch: TokenBatch, prompt: dict[str, Any], words: int) -> np.ndarray:
-    """Logits of a decoder, behind an encoder where the prompt has tokens for one."""
+    """Logits of a prompt's wanted rows; the prompt goes through the encoder first if it has decoder tokens."""
     library.forget(library.memory(context), True)
     tokens = prompt["tokens"]
     if "decoder_tokens" in prompt:
@@ -128,7 +128,7 @@ def _rows(library: LlamaFunctions, context: int, batch: TokenBatch, prompt: dict
 def _masked(
     library: LlamaFunctions, model: int, context: int, batch: TokenBatch, request: dict[str, Any]
 ) -> dict[str, np.ndarray]:
-    """Logits of masked tokens: the engine returns the last states."""
+    """Masked-token logits of every prompt: the probe's head applied to the last states that the engine returns."""
     from masked_prediction import head_of
 
     head, width, answers = head_of(request), library.width(model), {}

@@ -53,7 +53,7 @@ def _rotate(config: Any, parameters: dict[str, Any], length: int) -> Rotate:
 
 
 def _table(head: int, parameters: dict[str, Any], length: int, interleaved: bool) -> tuple[Any, float]:
-    """Angles (length, 1, 1, channels), and the factor of cosines and sines."""
+    """Angle table (length, 1, 1, channels) of the scaling in the file, and its factor on cosines and sines."""
     from megatron.core.models.common.embeddings.rotary_pos_embedding import RotaryEmbedding
     from megatron.core.models.common.embeddings.yarn_rotary_pos_embedding import YarnRotaryEmbedding
 

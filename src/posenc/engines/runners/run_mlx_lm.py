@@ -34,7 +34,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
 
 
 def _experts_renamed(folder: Path, target: Path) -> Path:
-    """The folder with gpt-oss's experts, which are zero, under the names that mlx-lm's own converter gives them."""
+    """Copy the probe with gpt-oss's experts, all zero, under the tensor names of mlx-lm's own converter."""
     import mlx.core as mx
 
     target.mkdir()

@@ -30,7 +30,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
 
 
 def _graph(path: Path) -> Callable[..., np.ndarray]:
-    """Function from inputs by name to the first output of a graph; inputs of a cache are empty."""
+    """Load an ONNX graph as a function from named inputs to its first output, with empty key-value caches."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -60,7 +60,7 @@ def _decoder(folder: Path, request: dict[str, Any]) -> Callable[..., np.ndarray]
 
 
 def _encoder(folder: Path, request: dict[str, Any]) -> Callable[..., np.ndarray]:
-    """Logits of masked tokens: the graph returns the last states."""
+    """Function from token ids to an encoder's masked-token logits: the probe's head on the graph's last states."""
     from masked_prediction import head_of
 
     graph, head = _graph(folder / "model.onnx"), head_of(request)
@@ -68,7 +68,7 @@ def _encoder(folder: Path, request: dict[str, Any]) -> Callable[..., np.ndarray]
 
 
 def _both(folder: Path, request: dict[str, Any]) -> Callable[..., np.ndarray]:
-    """Logits of a decoder behind an encoder, each a graph."""
+    """Function from encoder and decoder token ids to logits, with one graph for each of both."""
     encoder, decoder = (_graph(folder / part / "model.onnx") for part in ("encoder", "decoder"))
 
     def logits(tokens: list[list[int]], decoder_tokens: list[list[int]]) -> np.ndarray:

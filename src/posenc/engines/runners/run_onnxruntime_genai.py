@@ -43,7 +43,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
 
 
 def _built(source: Path, scratch: Path) -> Path:
-    """Folder of the graph, which the builder makes as its command line does."""
+    """Build the graph with the model builder, as its command line would, and return its folder."""
     import onnxruntime_genai.models
 
     sys.path.insert(0, str(Path(onnxruntime_genai.models.__file__).parent))  # it imports its own files by bare names
@@ -55,14 +55,14 @@ def _built(source: Path, scratch: Path) -> Path:
 
 
 def _least_room(folder: Path) -> int:
-    """Tokens that a cache must have room for: a layer with a window takes none that is smaller."""
+    """Smallest cache length in tokens that the model accepts: its sliding window + 1, at most its context length."""
     model = json.loads((folder / "genai_config.json").read_text())["model"]
     window = int(model["decoder"].get("sliding_window", {}).get("window_size", 0))
     return min(window + 1, int(model["context_length"]))
 
 
 def _with_class(request: dict[str, Any], target: Path) -> Path:
-    """The folder with the name of its class, by which the builder chooses, and which all published files state."""
+    """Copy the probe with `architectures` in its config.json, by which the builder chooses its code."""
     import transformers
 
     shutil.copytree(request["probe"], target)

@@ -59,7 +59,7 @@ def _rotate(config: Any, parameters: dict[str, Any], length: int) -> Rotate:
 
 
 def _permutation(head: int) -> np.ndarray:
-    """Order of a head's channels after the adapter's permutation of the rows of queries and keys."""
+    """Channel order of a head after torchtitan's Llama adapter has permuted the rows of query and key weights."""
     import torch
     from torchtitan.models.llama3.state_dict_adapter import Llama3StateDictAdapter
 

@@ -59,7 +59,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
 
 
 def _exported(request: dict[str, Any], folder: Path) -> Path:
-    """Folder in the layout of transformers.js, with the graph in onnx/."""
+    """Export the probe with Optimum to a folder in the layout of transformers.js, with the graph in onnx/."""
     for name in UNUSED:
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]
     from optimum.exporters.onnx import main_export
@@ -77,7 +77,7 @@ def _exported(request: dict[str, Any], folder: Path) -> Path:
 def _logits(
     node: subprocess.Popen[bytes], errors: IO[bytes], tokens: tuple[list[list[int]], ...], place: Path
 ) -> np.ndarray:
-    """Logits of prompts, which Node writes to a file."""
+    """Send token ids to Node, and read the logits that it writes to the file `place`."""
     place.unlink(missing_ok=True)
     if node.stdin is not None:
         with contextlib.suppress(BrokenPipeError):  # it ended, and what it says tells why
@@ -91,7 +91,7 @@ def _logits(
 
 
 def _said(node: subprocess.Popen[bytes], errors: IO[bytes], name: str) -> Any:
-    """A fact of the next line of Node; where there is none, an error that says why."""
+    """Read the field `name` of Node's next JSON line; RuntimeError with Node's own message if there is none."""
     line = b"" if node.stdout is None else node.stdout.readline()
     try:
         return json.loads(line)[name]

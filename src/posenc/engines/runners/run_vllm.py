@@ -37,7 +37,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
 
 
 def _rope_package(site: Path) -> Any:
-    """get_rope of the installed package."""
+    """Import vLLM's rotary_embedding package with the rest of vLLM as stubs, and return its get_rope."""
     import torch
 
     if PACKAGE in sys.modules:
@@ -46,7 +46,7 @@ def _rope_package(site: Path) -> Any:
     import vllm.model_executor.custom_op as custom_op
 
     class Operator(torch.nn.Module):
-        """An operator that runs its PyTorch version."""
+        """Stand-in for vLLM's CustomOp that registers nothing and leaves the PyTorch version to run."""
 
         register = staticmethod(lambda *_, **__: lambda kind: kind)
         enabled = classmethod(lambda cls: False)
@@ -67,7 +67,7 @@ def _rope_package(site: Path) -> Any:
 
 
 def _serve(length: int) -> None:
-    """Let vLLM serve sequences of this length, its max_model_len: LongRoPE chooses its factors by it, once for all."""
+    """Set max_model_len in vLLM's stubbed config, by which LongRoPE chooses its short or long factors once."""
     import vllm.config
 
     vllm.config.get_current_vllm_config.return_value.model_config.max_model_len = length

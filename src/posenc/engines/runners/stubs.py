@@ -12,7 +12,7 @@ from unittest.mock import MagicMock
 
 
 class StubModule(types.ModuleType):
-    """A module of which every name is there, and computes nothing."""
+    """A module that has every attribute, each a MagicMock."""
 
     __path__: list[str] = []  # noqa: RUF012 (as modules have it)
 
@@ -25,13 +25,13 @@ class StubModule(types.ModuleType):
 
 
 class StubFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds stubs for all modules of some packages."""
+    """Import finder and loader that supplies stubs for all modules of some packages, except those below `real`."""
 
     def __init__(self, *packages: str, real: str = "") -> None:
         self.packages, self.real = set(packages), real
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> Any:
-        """A stub where the module is of one of the packages."""
+        """Return a spec for a stub if the module belongs to one of the packages, else None."""
         parts = name.split(".")
         if self.real and (name + ".").startswith(self.real + "."):
             return None
@@ -48,10 +48,10 @@ class StubFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def stub(*packages: str) -> None:
-    """Let these packages be stubs where nothing else is found."""
+    """Make packages import as stubs if they are not installed."""
     sys.meta_path.append(StubFinder(*packages))
 
 
 def stub_instead(*packages: str, real: str) -> None:
-    """Let these packages be stubs although they are installed, but for what lies in the package `real`."""
+    """Make packages import as stubs even if they are installed, except the package `real` inside them."""
     sys.meta_path.insert(0, StubFinder(*packages, real=real))

@@ -122,7 +122,7 @@ def doctor(bug: Bug) -> list[str]:
 
 
 def captured(bug: Bug, count: int = 40) -> Mapping[str, np.ndarray]:
-    """Queries and keys of the broken code before the rotation, at far positions, and their products behind it."""
+    """Queries and keys before rotation at positions up to 16,000, and the broken code's logits after rotation."""
     rng = np.random.default_rng(0)
     q, k = rng.standard_normal((2, count, RIGHT.head_dim))
     positions = np.unique(np.geomspace(1, 16_000, count).astype(np.int64) | 1)
@@ -141,7 +141,7 @@ def _rotated(bug: Bug, vectors: np.ndarray, positions: np.ndarray, *, query: boo
 
 
 def _weights(bug: Bug, distance: int) -> np.ndarray:
-    """Attention around the key `distance` back; NaN where no key stands. (2·AROUND+1,), the farthest key first."""
+    """Attention weights on the keys around `distance` back, (2·AROUND+1,), farthest first; NaN outside the text."""
     keys = np.arange(2 * distance + MORE + 1)
     bug = bug if len(keys) > bug.since else BUGS[0]
     query = keys[-1:]

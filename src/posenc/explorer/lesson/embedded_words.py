@@ -14,7 +14,7 @@ from posenc.learn.course.questions import BOOK
 
 
 def input_sums(pair: tuple[str, str], seed: int) -> list[dict[str, Any]]:
-    """E, P and X of both sentences, and of the chapter's, whose "book" has the chapter's own embedding."""
+    """Compute E, P and X = E + P of both sentences, and of the chapter's example with its embedding of "book"."""
     small, chapter = Sinusoidal(dim=8), Sinusoidal(dim=16, base=100.0)
     shown = spelling(*pair)
     sums = (
@@ -34,7 +34,7 @@ def input_sums(pair: tuple[str, str], seed: int) -> list[dict[str, Any]]:
 
 
 def at_three_places() -> list[dict[str, Any]]:
-    """The article's vector at positions 0, 50 and 99, added to and rotated."""
+    """Encode the article's vector at positions 0, 50 and 99, once by a sinusoidal sum and once by rotation."""
     return [_moved("sinusoidal", Sinusoidal(dim=128)), _moved("rotary", RoPE(dim=128))]
 
 

@@ -58,7 +58,7 @@ class Settings(Declared):
 
 @dataclass(frozen=True)
 class StageProgress:
-    """Progress of a stage: `done` of `total`, with a word on the newest."""
+    """Progress of a stage: `done` of `total` steps, with a short note such as the newest loss."""
 
     stage: str
     done: int
@@ -76,7 +76,7 @@ class Journey:
     written: bool = False
 
     def steps(self) -> Generator[StageProgress, None, None]:
-        """Do everything, telling how far it is; the page is whole whenever this stops."""
+        """Run every stage and yield progress; each stage rewrites the page, so that a stop leaves a valid file."""
         self._writable()
         yield StageProgress("text", 0, 1)
         text = "" if self.settings.text is None else str(self.settings.text)

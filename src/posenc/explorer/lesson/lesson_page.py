@@ -18,7 +18,7 @@ LEAD = (
 
 
 class Section(NamedTuple):
-    """A section: text in sections/NAME.html, view in browser/NAME.js; `needs` names data of a training.
+    """A section: text in sections/NAME.html, view in browser/NAME.js; `needs` is the key of its training results.
 
     Sections that are only read have no slides.
     """
@@ -68,7 +68,7 @@ _FORMULA = re.compile(r'<div class="formula">.*?</div>\n?', re.DOTALL)
 
 
 def lesson_page(data: Mapping[str, Any], status: str) -> str:
-    """Whole page; a section whose training is missing says so, and `status` says what is missing, or is ""."""
+    """Build the page; sections without their training results say so, and `status` ("" if complete) is shown on top."""
     entries = "".join(element("li", tag("a", one.title, href=f"#{one.name}")) for one in SECTIONS)
     notice = tag("p", status, **{"class": "status", "role": "status"}) if status else ""
     head = element(

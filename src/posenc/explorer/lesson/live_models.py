@@ -80,7 +80,7 @@ def weights_data(model: EightBitModel) -> dict[str, Any]:
 
 
 def places_data(encoding: Encoding, model: EightBitModel, longest: int) -> dict[str, Any]:
-    """Work that an encoding does in the model, for positions below `longest`."""
+    """Describe for the page what an encoding adds, rotates by or biases at positions below `longest`."""
     if isinstance(encoding, NoPE):
         return {"kind": "none"}
     if isinstance(encoding, Sinusoidal):

@@ -1,4 +1,4 @@
-"""Images and video: which pairs of a released model turn by which coordinate, for scores that the page adds up."""
+"""Images and video: the coordinate by which each pair of a released model rotates, for scores that the page sums."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AXES = {"text": (0, 1, 2), "vision": (1, 2)}
 
 
 def media_places() -> dict[str, Any]:
-    """The pairs of three ways to place patches: one number, and the two parts of a model that reads images."""
+    """Give each pair's axis and frequency when patches are counted in a row, and in both parts of Qwen2-VL."""
     parts = {group.part: group.rotary_encoding for group in models_called(MODEL)[0].positions.groups}
     text, vision = parts["text"], parts["vision"]
     if not isinstance(text, AxialRoPE) or not isinstance(vision, AxialRoPE):

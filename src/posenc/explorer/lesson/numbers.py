@@ -60,7 +60,7 @@ def _ladder() -> list[dict[str, Any]]:
 
 
 def _ledger(encoding: Any) -> dict[str, Any]:
-    """The five properties, measured."""
+    """Measure the five properties of an encoding: bounded, continuous, consistent, distinct, linear in a shift."""
     figures = ladder_figures(encoding)
     return {
         "bounded": figures.bounded,
@@ -74,7 +74,7 @@ def _ledger(encoding: Any) -> dict[str, Any]:
 
 
 def _grid() -> dict[str, Any]:
-    """Sinusoidal encodings of every width and base that the reader can choose, each with its ledger."""
+    """Sinusoidal encodings of every width and base that the reader can choose, with their five measured properties."""
     encodings = {f"{dim}/{base:g}": Sinusoidal(dim=dim, base=base) for dim in WIDTHS for base in BASES}
     return {
         "widths": WIDTHS,
@@ -100,7 +100,7 @@ def _by_distance() -> dict[str, Any]:
 
 
 def _layouts() -> dict[str, Any]:
-    """A head of eight channels in both pair layouts: the same numbers at other places, and the products of a mix."""
+    """A head of 8 channels in both pair layouts: rotated queries, and scores of matching and mixed layouts."""
     halves, adjacent = RoPE(dim=8, pairing="halves"), RoPE(dim=8)
     order = np.arange(8).reshape(2, 4).T.reshape(-1)
     q, k = np.random.default_rng(3).standard_normal((2, 8))

@@ -50,7 +50,7 @@ EVERY_ORDER = 3
 
 
 def compared(longest: int) -> tuple[tuple[str, Encoding | None, bool], ...]:
-    """Name, encoding and mask (name, encoding, causal) of every choice, for sentences of at most so many words."""
+    """List the layers to compare as (name, encoding, causal), for sentences of up to `longest` words."""
     names = ("sinusoidal", "learned (untrained)", "rotary", "ALiBi", "T5 (untrained)", "Shaw (untrained)")
     encodings = zip(names, usual_encodings(longest), strict=True)
     return (
@@ -61,7 +61,7 @@ def compared(longest: int) -> tuple[tuple[str, Encoding | None, bool], ...]:
 
 
 def orders_of(pair: tuple[str, str], seed: int, *, every: int = EVERY_ORDER) -> dict[str, Any]:
-    """Outputs of one layer of attention with each choice of an encoding, in every order of at most `every` words."""
+    """Run attention with each encoding over all orders of up to `every` words; of longer pairs, over their two."""
     words, other = words_of(pair[0]), words_of(pair[1])
     orders = _every_order(words) if len(words) <= every else [tuple(range(len(words))), _order(words, other)]
     choices = []
@@ -89,7 +89,7 @@ def orders_of(pair: tuple[str, str], seed: int, *, every: int = EVERY_ORDER) -> 
 
 
 def _every_order(words: list[str]) -> list[tuple[int, ...]]:
-    """Orders that read differently."""
+    """Permutations of word indices, without those that only swap equal words."""
     seen: dict[tuple[str, ...], tuple[int, ...]] = {}
     for order in permutations(range(len(words))):
         seen.setdefault(tuple(words[index] for index in order), order)

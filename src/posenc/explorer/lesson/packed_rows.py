@@ -1,4 +1,4 @@
-"""Packed rows and caches: ids that restart, and what a head makes of wrong ones.
+"""Packed rows and KV caches: position ids that restart, and how wrong ids change outputs and attention.
 
 One layer of attention with random weights reads three documents in one row. For each encoding its outputs for the last
 document are compared with those for that document alone. A head that looks two tokens back reads a cache whose ids are
@@ -30,7 +30,7 @@ ENCODINGS: tuple[tuple[str, Encoding], ...] = (
 
 
 def packed_rows() -> dict[str, Any]:
-    """Ids with and without a restart, and by how much outputs differ in each of the four cases."""
+    """Measure output changes by packing, with restarted or running ids, masked or open; and attention over caches."""
     return {
         "lengths": LENGTHS,
         "cases": {
@@ -79,7 +79,7 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
 
 
 class Cached(NamedTuple):
-    """A cache: ids that its keys were rotated by, the id of the new query, and what went on."""
+    """A KV cache: position ids of its keys, the id of the new query, and an explanation of how they came about."""
 
     name: str
     why: str
@@ -128,7 +128,7 @@ HEAD, SHARPNESS = RoPE(dim=32, base=500.0), 0.7
 
 
 def _cached(case: Cached) -> dict[str, Any]:
-    """Weights of a head that looks `BACK` tokens back over the keys of a cache."""
+    """Attention weights over the keys of a cache, in a head that should look `BACK` tokens back, for the page."""
     start = np.tile([1.0, 0.0], HEAD.dim // 2)
     back = np.asarray(HEAD.rotation([-BACK], dtype=np.float64)(start[None]))
     q = np.asarray(HEAD.rotation([case.query], dtype=np.float64)(back))

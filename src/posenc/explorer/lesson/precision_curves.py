@@ -88,7 +88,7 @@ def _tables() -> dict[str, np.ndarray]:
 
 
 def _table(name: str, rows: np.ndarray) -> dict[str, Any]:
-    """How many rows differ, and the first two that are equal."""
+    """Number of distinct rows of a table, and the indices of the first two equal rows, or None."""
     _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     twin = first[inverse.reshape(-1)]
     later = np.flatnonzero(twin != np.arange(len(rows)))

@@ -49,7 +49,7 @@ def quiz() -> list[dict[str, Any]]:
 
 
 def exercises() -> list[dict[str, Any]]:
-    """Questions of the sources; the practice question is graded under both exponents, as `posenc check` does."""
+    """List the sources' questions, except those for a function; the practice question comes with its grades."""
     return [
         {
             **{name: getattr(one, name) for name in ("name", "source", "asks", "kind", "answer", "note", "tolerance")},

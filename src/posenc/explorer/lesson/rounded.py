@@ -1,4 +1,4 @@
-"""Numbers as the lesson's file holds them."""
+"""Rounding of the lesson's numbers for its file, such that the page can round them again without error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_DIGITS = 17
 
 
 def rounded(values: Any, digits: int = 4) -> Any:
-    """Nested lists of numbers with so many decimals, or more where the last one would be a 5.
+    """Round a number or nested numbers to `digits` decimals, or to more where the last one would be a 5.
 
     The page rounds these numbers once more, to as few decimals as it shows. Two roundings differ from one only where
     the first gives a tie, as 0.995004 does with 0.9950; so the file has no tie where the exact number is none.

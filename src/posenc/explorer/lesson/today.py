@@ -12,7 +12,7 @@ from posenc.explorer.lesson.todays_models import todays_models
 
 
 def today_data() -> dict[str, Any]:
-    """Data of each section by the name of its view, and of a file that two engines read otherwise."""
+    """Collect the data of each section by the name of its view, and of a config that two engines read differently."""
     return {
         "todays": todays_models(),
         "media": media_places(),
@@ -23,6 +23,6 @@ def today_data() -> dict[str, Any]:
 
 
 def _disagreement() -> dict[str, Any]:
-    """A real file that two engines read otherwise, as `posenc engines` measured it."""
+    """Answers of transformers and llama.cpp to gpt-oss 20B, whose config they read differently."""
     rows = {row["engine"]: row for row in answers_of("gpt-oss 20B")["rows"]}
     return {"right": rows["transformers"], "other": rows["llama.cpp"]}

@@ -1,4 +1,4 @@
-"""From pair to today's models: what released models do with positions, read from their configs."""
+"""Table of released models, BERT to gpt-oss: encodings, scalings and wavelengths, read from their configs."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from posenc.lab.word_roles import HEAD_DIM, HEADS, WIDTH, trained_attention
 
 
 def trained_models(outcomes: Sequence[TourModel], reading: Reading) -> dict[str, Any]:
-    """Part of the page that waits for training; the same as far as it goes while some are missing."""
+    """Collect the results of the models trained so far, one or more, for the page."""
     one = outcomes[0].experiment
     shared = min(each.result.parameters - each.result.learned for each in outcomes)
     block, windows = one.test_lengths[0] // 4, len(outcomes[0].losses)
@@ -126,7 +126,7 @@ LEARNERS: tuple[tuple[str, Encoding | None], ...] = (
 
 
 def learned_maps(name: str, encoding: Encoding | None, steps: int, seed: int) -> dict[str, Any]:
-    """Weights (heads, query, key) of both sentences before and after training, and the share of right roles."""
+    """Attention weights (heads, query, key) of both sentences before and after training, and the role accuracy."""
     trained = [trained_attention(sentence, encoding, steps=steps, seed=seed) for sentence in SENTENCES]
     return {
         "name": name,

@@ -36,13 +36,13 @@ class Change(NamedTuple):
 
 
 def change(losses: np.ndarray, base: np.ndarray) -> Change:
-    """Difference of losses (windows,) from those of the same windows."""
+    """Compute the mean difference of `losses` from `base`, both (windows,), and its standard error."""
     difference = losses - base
     return Change(float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference))))
 
 
 def at_training_length(outcomes: Sequence[TourModel]) -> list[str]:
-    """Ranking where training stopped, and the gain of the best encoding over none."""
+    """Rank the models at the training length, and state the gain of the best encoding over none, in sentences."""
     worth = _worth(outcomes)
     return [_ranking(outcomes), *([worth] if worth else [])]
 
@@ -157,7 +157,7 @@ def _reason(outcome: TourModel, fell: bool) -> str:
 
 
 def _untrained(encoding: T5Bias, experiment: Experiment) -> str:
-    """Distance from which the buckets are those that no training window reaches."""
+    """Sentence on the distance from which T5's buckets were never trained, as no training window reaches it; or ""."""
     buckets = encoding.bucket(-np.arange(experiment.test_lengths[-1]))
     beyond = np.flatnonzero(~np.isin(buckets, buckets[: experiment.length]))
     if not len(beyond):

@@ -1,4 +1,4 @@
-"""Checks that stand before every request: the host, the origin, the token and the size.
+"""Checks of every request before it is served: host, origin and token; and the size limit that app.py enforces.
 
 A page of another site can send requests to this machine. It cannot read the token, which is in the address that was
 printed; it cannot name this host, since only the names of this machine are allowed; and it cannot hide its origin.
@@ -30,7 +30,7 @@ NOTHING = f"default-src 'none'; {FRAMES}"
 
 @dataclass(frozen=True)
 class Refusal:
-    """Refusal of a request: an HTTP status and a line, and whether the page alone was asked for, without a token."""
+    """Refusal of a request: HTTP status and message; `lacks_token` marks a GET request without any token."""
 
     status: int
     line: str
@@ -50,7 +50,7 @@ class Guard:
         return (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
 
     def refusal(self, method: str, headers: Mapping[str, str], query: Mapping[str, Any]) -> Refusal | None:
-        """Refusal of a request, or None; the page takes its token from the query, a question from a header."""
+        """Check host, origin and token (in the query of a GET, else in a header); return a refusal, or None."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if host not in self.hosts:
             return Refusal(403, f"host must be {' or '.join(self.hosts)}. Open the address that posenc printed.")

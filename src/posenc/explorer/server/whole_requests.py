@@ -1,4 +1,4 @@
-"""Connections that have to send a whole request in time, and that hold up no end of the server with half of one."""
+"""HTTP connections with a deadline for each request; incomplete requests do not delay shutdown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WholeRequests(H11Protocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Answer what has been asked; whoever has not finished asking is not waited for."""
+        """Finish a request that has arrived whole; close the connection at once if it is idle or incomplete."""
         if self._is_incomplete():
             self.transport.close()
         else:

@@ -23,7 +23,7 @@ from posenc.learn.worked_examples.worked_logits import score_width
 
 @dataclass(frozen=True)
 class CellView(OfEncoding):
-    """A cell: of the row of `position`, in channel `column`, or for `key` and `head` where logits are biased."""
+    """A cell of a table: channel `column` at `position`; for encodings of logits, the pair (`position`, `key`)."""
 
     position: Any = 0
     column: Annotated[int, Whole(0)] = 0
@@ -75,7 +75,7 @@ class CellView(OfEncoding):
 
 
 def _position(name: str, value: Any) -> Any:
-    """A number, or a few of them; `worked` judges which of both it must be."""
+    """Check a position: one number, or up to 3 as a tuple; `worked` checks that it fits the encoding's axes."""
     if not isinstance(value, Sequence) or isinstance(value, str):
         return _coordinate(name, value)
     if len(value) > 3:

@@ -20,7 +20,7 @@ MOST_CURVES = 12
 
 @dataclass(frozen=True)
 class DistanceView(OfEncoding):
-    """Scores of a query so many positions behind a key, from 0 to `distances`; with `before`, before it too."""
+    """Scores of a query 0 … `distances` positions behind a key; with `before`, also up to as many before it."""
 
     distances: Annotated[int, Whole(1, 4096)] = 128
     before: bool = False

@@ -18,7 +18,7 @@ MOST_VALUES, LARGEST = 16, 10_000_000
 
 @dataclass(frozen=True)
 class FinderView(View):
-    """Known values by dimension, as texts that keep their digits: {"1088": "0.488814"}."""
+    """Values to find positions for, by dimension, as texts that keep their digits: {"1088": "0.488814"}."""
 
     values: Mapping[str, str]
     dim: Annotated[int, Whole(2, 1 << 16)] = 5120

@@ -17,7 +17,7 @@ MOST_HEADS = 16
 
 @dataclass(frozen=True)
 class HeadsView(OfEncoding):
-    """Queries and keys at positions from 0 to `tokens` - 1."""
+    """Bias matrices of up to 16 heads, for queries and keys at positions 0 … `tokens` - 1."""
 
     tokens: Annotated[int, Whole(2, 128)] = 24
 

@@ -25,7 +25,7 @@ print(json.loads(stored.read_text())["shares"])"""
 
 @dataclass(frozen=True)
 class RolesView(View):
-    """The stored run."""
+    """Stored measurements of small trained models: the cost of each rotary pair, and its share by head."""
 
     def facts(self) -> dict[str, Any]:
         return {**json.loads(STORED.read_text(encoding="utf-8")), "code": CODE}

@@ -39,7 +39,7 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class TableView(OfEncoding):
-    """Values at `positions` positions from `first`; 32, or as many as a shorter table has, if left out.
+    """Values at `positions` consecutive positions from `first`; by default 32, or as many as a shorter table has.
 
     A row each, and a column for each channel; for encodings that act on logits, a row for each query and a column for
     each key, of one head.
@@ -68,7 +68,7 @@ class TableView(OfEncoding):
         return self.positions or min(USUAL_POSITIONS, table_length(encoding))
 
     def rows(self, encoding: Encoding) -> np.ndarray:
-        """Positions: whole where `first` is; for several axes, the cells of a grid that is about square."""
+        """Return the positions shown: `first`, `first` + 1, …; for several axes, cells of a square or cubic grid."""
         count = self.count(encoding)
         if encoding.axes == 1:
             return np.arange(count) + (int(self.first) if self.first == int(self.first) else self.first)
@@ -78,7 +78,7 @@ class TableView(OfEncoding):
 
 
 def table_length(encoding: Encoding) -> int:
-    """How many positions the shortest table in the encoding has; the usual number where it has none."""
+    """Return the length of the shortest table in an encoding; one without a table of its own counts as 32 long."""
     within = [getattr(encoding, "encoding", None), *getattr(encoding, "parts", ())]
     lengths = [table_length(one) for one in within if isinstance(one, Encoding)]
     return min([*lengths, getattr(encoding, "length", None) or USUAL_POSITIONS])
@@ -153,7 +153,7 @@ def _limit(count: int) -> None:
 
 
 def code(encoding: Encoding, positions: int, first: float, head: int) -> str:
-    """Lines of Python that give the same values."""
+    """Write Python that gives the values shown; of rotations, only the rotation; of scores, only the positions."""
     lines = ["import numpy as np", "from posenc import *", "", f"encoding = {written(encoding)}"]
     lines += ["params = encoding.init(np.random.default_rng(0))"] if encoding.shapes else []
     given = ", params" if encoding.shapes else ""

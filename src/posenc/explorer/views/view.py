@@ -46,7 +46,7 @@ class OfEncoding(View, abc.ABC):
 
     @property
     def parsed(self) -> Encoding:
-        """Encoding that is meant, with its fields changed."""
+        """Encoding parsed from the text, with the stated slider fields changed and its size checked."""
         changes = {name: value for name in SLIDERS if (value := getattr(self, name)) is not None}
         return bounded(changed(encoding_of("encoding", self.encoding), changes))
 
@@ -88,7 +88,7 @@ def written(encoding: Encoding) -> str:
 
 
 def changed(encoding: Encoding, changes: Mapping[str, Any]) -> Encoding:
-    """Encoding with these fields changed, or, where it has none of a name, those of the encoding within it."""
+    """Replace named fields of an encoding; names that it lacks go to the encoding that it wraps, if any."""
     own = {name: value for name, value in changes.items() if name in field_names(encoding)}
     rest = {name: value for name, value in changes.items() if name not in own}
     inner = getattr(encoding, "encoding", None)
@@ -111,7 +111,7 @@ def field_names(encoding: Encoding) -> set[str]:
 
 
 def bounded(encoding: Encoding) -> Encoding:
-    """Encoding, if it is of a size that can be shown."""
+    """Return the encoding, or raise ValueError if it is too wide or learns too many numbers to be shown."""
     width = width_of(encoding)
     if width > WIDEST:
         raise ValueError(f"encoding must have at most {WIDEST} channels or heads; got {width}. Show a narrower one.")
@@ -124,7 +124,7 @@ def bounded(encoding: Encoding) -> Encoding:
 
 
 def in_base64(values: np.ndarray) -> str:
-    """Values in order as float64, little-endian, in base64; a page reads them at once, and not finite ones are NaN.
+    """Encode values as base64 of little-endian float64 in C order; infinite values become NaN.
 
     Example:
         >>> in_base64(np.array([1.0, np.inf]))

@@ -70,7 +70,7 @@ class LongRoPE(Scaling):
 
     @property
     def divisors(self) -> tuple[float, ...]:
-        """List for the stated length."""
+        """Divisors f_i for the stated length: `long` above `original`, else `short`."""
         return self.long if self.length > self.original else self.short
 
     @property

@@ -56,7 +56,7 @@ class NTKByParts(Scaling):
 
 
 def kept_share(frequency: Decimal, original: int, low: float, high: float) -> Decimal:
-    """Share γ of a pair that stays: none at `low` revolutions in the original length, all at `high`."""
+    """Share γ of a frequency that is kept: 0 up to `low` revolutions over the original length, 1 from `high` on."""
     rotations = EXACT.divide(EXACT.multiply(Decimal(original), frequency), TWO_PI)
     if low == high:
         return Decimal(int(rotations >= Decimal(low)))
@@ -69,6 +69,6 @@ def clipped(share: Decimal) -> Decimal:
 
 
 def blended(frequency: Decimal, factor: float, share: Decimal) -> Decimal:
-    """Blend a share of the frequency as it was with the rest slowed by the factor."""
+    """Compute share · frequency + (1 - share) · frequency / factor, to 100 digits."""
     slowed = EXACT.divide(EXACT.multiply(EXACT.subtract(Decimal(1), share), frequency), Decimal(factor))
     return EXACT.add(slowed, EXACT.multiply(share, frequency))

@@ -59,7 +59,7 @@ class Resonance(Scaling):
         return lib.xp.where(before == 0, before, 2 * math.pi / lib.xp.round(2 * math.pi / rotating))
 
     def _before(self, unscaled: Geometric) -> tuple[Decimal, ...]:
-        """Frequencies after the scaling that comes before."""
+        """Frequencies to be rounded: those of the field `scaling`, or unscaled ones without it."""
         return unscaled.exact() if self.scaling is None else self.scaling.exact(unscaled)
 
 

@@ -69,7 +69,7 @@ class RIFLEx(Scaling):
         return lib.xp.concatenate([before[: self.pair], slowed, before[self.pair + 1 :]], 0)
 
     def _slowed(self) -> Decimal:
-        """Frequency of the pair."""
+        """New frequency of the pair, share · 2π / length, to 100 digits."""
         return EXACT.divide(EXACT.multiply(Decimal(self.share), TWO_PI), Decimal(self.length))
 
     @staticmethod

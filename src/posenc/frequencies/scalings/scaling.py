@@ -49,7 +49,7 @@ class Scaling(Untraced, abc.ABC):
         return 1.0
 
     def float32(self, unscaled: Geometric, lib: Library) -> Array:
-        """Scaled frequencies as released models compute them in float32, in the library of a call.
+        """Compute scaled frequencies (pairs,) as released models do in float32, with the array library `lib`.
 
         Where no released arithmetic is followed: the exact ones, rounded.
 
@@ -119,7 +119,7 @@ def wider_than_two(unscaled: Geometric, name: str) -> None:
 
 @lru_cache(maxsize=256)
 def _remembered(scaling: Scaling, unscaled: Geometric) -> tuple[Decimal, ...]:
-    """Scaled frequencies, remembered."""
+    """Scaled frequencies to 100 digits, cached."""
     return scaling.exact(unscaled)
 
 

@@ -103,7 +103,7 @@ class YaRN(Scaling):
 
     @property
     def softmax_factor(self) -> float:
-        """Factor of the logits in DeepSeek's attention besides, m(mscale_all_dim)²; 1 without mscale_all_dim."""
+        """Further factor of the logits in DeepSeek's attention, m(mscale_all_dim)²; 1 without mscale_all_dim."""
         return magnitude(self.factor, self.mscale_all_dim or 0.0) ** 2
 
     def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
@@ -140,7 +140,7 @@ def attention_of(
     mscale: Annotated[float, Real(0.0, 1e3)] | None,
     mscale_all_dim: Annotated[float, Real(0.0, 1e3)] | None,
 ) -> float:
-    """Attention factor that a reader of a file takes from its mscale and mscale_all_dim, for `YaRN(attention=…)`.
+    """Compute a config's attention factor from mscale and mscale_all_dim as `dialect` does, for `YaRN(attention=…)`.
 
     Args:
         dialect: "transformers" takes 0.1·ln(factor) + 1 unless both are given and not zero; "megatron" (and vLLM for

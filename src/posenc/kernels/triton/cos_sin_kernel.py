@@ -1,6 +1,6 @@
-"""Cosine and sine of whole places, made in the kernel: no table, and right at every place up to 2^53.
+"""Cosine and sine of integer positions, made in the kernel without a table, accurate for positions up to 2^53.
 
-The phase is an integer. A frequency is a whole number of 2^-128 revolutions; times the place, in integers that wrap
+The phase is an integer. A frequency is a whole number of 2^-128 revolutions; times the position, in integers that wrap
 around, it is the fraction of a revolution, of which the upper 64 bits are kept: they are off by 2^-63 revolutions at
 most. The uppermost two name the nearest quarter turn, what is left goes to float32 and through two polynomials of four
 terms.
@@ -57,7 +57,7 @@ class CosSinSource(NamedTuple):
 
 
 class Channels(NamedTuple):
-    """Channels that rotate, as operators take them: the first, number of blocks, whether pairs are neighbours."""
+    """Channels that rotate, as operators take them: first one, number of blocks, whether pairs are adjacent."""
 
     start: int
     blocks: int
@@ -73,7 +73,7 @@ def of_table(rotation: Rotation) -> tuple[CosSinSource, Channels]:
 def exact(
     positions, of_axis, first, words, factor, pair, pairs: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr
 ):
-    """Make cosine and sine for each pair, of `positions`, one an axis, or of `first` where they are counted."""
+    """Make cosine and sine for each pair at `positions`, one an axis, or at `first` where `counted`."""
     phase = tl.zeros_like(pair).to(tl.int64)
     outside = 0.0
     for axis in tl.static_range(axes):

@@ -1,4 +1,4 @@
-"""Operators that PyTorch's tracers, autograd and vmap know, by schema, which costs a call some microseconds less."""
+"""Triton rotations as operators for PyTorch's tracers, autograd and vmap; declared by schema for faster calls."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
-    """The transpose of a rotation is the rotation the other way, its factor kept.
+    """Rotate the gradient back: the transpose is the inverse rotation with the same factor.
 
-    That of the norm is left to PyTorch.
+    The gradient of the norm is computed in PyTorch.
     """
     q, k, cosine, sine, positions, words, q_weight, k_weight = ctx.saved_tensors
     of_q, of_k = (with_contiguous_channels(part if q is None else part.float()) for part in (of_q, of_k))
@@ -82,7 +82,7 @@ def _through_norm(x: Any, weight: Any, gradient: Any, epsilon: float, plus_one: 
 
 
 def _mapped(info: Any, dims: tuple[Any, ...], q: Any, k: Any, inverse: bool, *how: Any) -> tuple[Any, Any]:
-    """A mapped axis is one more axis of the batch; frequencies and weights are not mapped."""
+    """Fold the axis that vmap maps into the batch; frequencies and weights must not be mapped."""
     if any(dim is not None for dim in (dims[6], *dims[12:14])):
         raise ValueError(
             "words must not be mapped by vmap, nor weights; got a mapped axis. Map queries, keys and positions."

@@ -31,7 +31,7 @@ def store(
     rows, present, a, b,
     start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Store what `load` has loaded, each number rounded once."""
+    """Store first and second channels of every pair where `load` reads them, rounded once to the dtype there."""
     if adjacent:
         channel = tl.arange(0, 2 * block)[None, :]
         x = tl.reshape(tl.join(a, b), (a.shape[0], 2 * block))
@@ -69,7 +69,7 @@ def norm(
     width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
     passes: tl.constexpr, plus_one: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Pairs a, b and channels c that stay, each head over its root mean square and times the weight."""
+    """Apply RMSNorm to each head: first and second channels a, b of pairs, and channels c that do not rotate."""
     square = tl.sum(a * a + b * b, 1)
     if passes:
         square += tl.sum(c * c, 1)

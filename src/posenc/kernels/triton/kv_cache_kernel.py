@@ -38,7 +38,7 @@ def rotate_into_cache(
     q_tile: tl.constexpr, k_tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
     v_width: tl.constexpr, v_wide: tl.constexpr, paged: tl.constexpr,
 ):  # fmt: skip
-    """One tile of heads of one token, of queries, keys or values; programs are numbered by token within batch."""
+    """Process one tile of heads of one token: rotate queries in place, or rotate keys or copy values into a cache."""
     program, number = tl.program_id(0).to(tl.int64), tl.program_id(1)
     row, token = program // time, program % time
     offset = row * of_batch + token * of_time

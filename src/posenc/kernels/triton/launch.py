@@ -1,4 +1,4 @@
-"""Launches of the Triton kernel: a program a token and tile of heads, its warps by the size of the tile."""
+"""Launches of the Triton kernel: one program for each token and tile of heads, with warps by tile size."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Norm(NamedTuple):
 
 
 class RotationArguments(NamedTuple):
-    """All that is done to queries and keys."""
+    """Arguments of a rotation kernel: source of cosines and sines, channels that rotate, and norm."""
 
     cos_sin: CosSinSource
     channels: Channels
@@ -63,7 +63,7 @@ def rotate_token_block(
     normed: tl.constexpr, plus_one: tl.constexpr,
     q_tile: tl.constexpr, k_tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
 ):  # fmt: skip
-    """One tile of heads of one token, of the queries or of the keys; programs are numbered by token within batch."""
+    """Rotate one tile of heads of one token, of queries or keys; program ids: token within batch, and tile."""
     program, number = tl.program_id(0).to(tl.int64), tl.program_id(1)
     row, token = program // time, program % time
     offset = row * of_batch + token * of_time
@@ -102,19 +102,19 @@ def kernel_inputs(cos_sin: CosSinSource, norm: Norm, instead: Any) -> tuple[Any,
 
 
 def on_device_of(x: Any) -> Any:
-    """Triton launches on the current device, which need not be that of the tensors."""
+    """Context that makes the device of x current, since Triton launches on the current device."""
     return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
 
 
 class Plan(NamedTuple):
-    """Programs of a token, for its queries and its keys, and constants of the compiled kernel, not to be changed."""
+    """Launch plan: programs a token for queries and for keys, and constants of the kernel, not to be changed."""
 
     programs: tuple[int, int]
     constants: dict[str, Any]
 
 
 def launch_plan(q: Any, k: Any, how: RotationArguments) -> Plan:
-    """The plan for these tensors, remembered: making it would take longer than a small call."""
+    """Return the cached launch plan for these shapes; making one takes longer than a small call."""
     cos_sin, channels, norm = how
     axes = 0 if cos_sin.words is None else cos_sin.words.shape[1]
     by_head = cos_sin.cosine is not None and cos_sin.cosine.shape[1] > 1

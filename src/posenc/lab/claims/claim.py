@@ -97,7 +97,7 @@ class Claim:
 def computed(
     *, statement: str, sources: tuple[str, ...], rule: str, note: str, question: str = "", revised: str = ""
 ) -> Callable[[Callable[[], Computation]], Claim]:
-    """Decorator that makes a computation a claim, which it decides one way or the other.
+    """Make a decorator that turns a function into a Claim, supported or contradicted by what the function computes.
 
     Args:
         statement: In our words.
@@ -126,7 +126,7 @@ def computed(
 
 
 def compound(words: Sequence[Word]) -> Word:
-    """Verdict of a claim: supported if every part is, contradicted if any is; a part not testable leaves it open.
+    """Combine the verdicts of parts: contradicted if any is; supported or not testable if all are; else undecided.
 
     Example:
         >>> compound(["supported", "not testable"]), compound(["contradicted", "not testable"])

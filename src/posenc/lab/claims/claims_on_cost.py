@@ -20,7 +20,7 @@ CONCATENATED = Concatenated(Sinusoidal(dim=4))
     note="A learned table costs length × width parameters; formulas cost none.",
 )
 def fixed_encodings_learn_nothing() -> Computation:
-    """Parameters of encodings."""
+    """Count the parameters of fixed encodings and of a learned table."""
     fixed = sum(len(encoding.shapes) for encoding in (Sinusoidal(dim=512), RoPE(dim=64), ALiBi(heads=8)))
     rows, width = Learned(dim=512, length=2048).shapes["table"]
     parts = {"fixed ones have none": fixed == 0, "learned ones pay with parameters": rows * width > 10**6}
@@ -40,7 +40,7 @@ def fixed_encodings_learn_nothing() -> Computation:
     ),
 )
 def encoding_costs_almost_nothing() -> Computation:
-    """Arithmetic of a sinusoidal encoding."""
+    """Compute the additions of a sinusoidal encoding as a share of a transformer's arithmetic."""
     width, length, layers = 512, 512, 6
     model = layers * length * (24 * width * width + 4 * length * width)
     share = length * width / model
@@ -57,7 +57,7 @@ def encoding_costs_almost_nothing() -> Computation:
     ),
 )
 def rotary_needs_less_arithmetic() -> Computation:
-    """Arithmetic of a rotary encoding."""
+    """Count the operations of a sinusoidal and of a rotary encoding in a transformer."""
     width, length, layers = 512, 512, 6
     added = length * width
     rotated = layers * 2 * length * width * 3
@@ -75,7 +75,7 @@ def rotary_needs_less_arithmetic() -> Computation:
     ),
 )
 def addition_is_the_only_way() -> Computation:
-    """Adding or concatenating."""
+    """Concatenate an embedding and an encoding, and compare the widths before and after."""
     x = np.zeros((3, 8))
     wide = np.concatenate([x, Sinusoidal(dim=4).embed(np.arange(3))], axis=-1)
     return wide.shape != (3, 12), {"width before": x.shape[1], "width behind": wide.shape[1]}

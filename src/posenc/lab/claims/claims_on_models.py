@@ -20,7 +20,7 @@ from posenc.models import from_config
     note="cos 3 = -0.98999, which rounds to -0.9900.",
 )
 def printed_digits_of_the_lecture() -> Computation:
-    """Cosine of 3."""
+    """Compare cos 3 with the value that the lecture prints."""
     return round(math.cos(3), 4) == -0.9899, {"cos 3": math.cos(3)}
 
 
@@ -31,7 +31,7 @@ def printed_digits_of_the_lecture() -> Computation:
     note="None of the three printed values is the sine of its number.",
 )
 def printed_sines_of_the_notes() -> Computation:
-    """Sines of 2, 3 and 4."""
+    """Compare the sines of 2, 3 and 4 with the values that the notes print."""
     printed = {2: 0.87, 3: 0.19, 4: -0.90}
     figures = {f"sin {angle}": math.sin(angle) for angle in printed}
     parts = {f"sin {angle}": abs(math.sin(angle) - value) < 0.005 for angle, value in printed.items()}
@@ -45,7 +45,7 @@ def printed_sines_of_the_notes() -> Computation:
     note="The value stands in the row of the word before, and gives its position, 1.",
 )
 def position_of_book() -> Computation:
-    """The worked inverse of the chapter."""
+    """Compute the position from the value 0.85 by the chapter's formula, and compare it with the stated 2."""
     position = float(100 ** (2 / 16) * np.arccos(0.85))
     return abs(position - 2) < 0.1, {"position": position}
 
@@ -57,7 +57,7 @@ def position_of_book() -> Computation:
     note="At k = 7 the stated formula gives 0.835. The printed value belongs to an exponent of i/d in place of 2i/d.",
 )
 def position_of_the_practice_question() -> Computation:
-    """The practice question."""
+    """Compute the value at k = 7 of the chapter's practice question, and compare it with the printed one."""
     value = float(Sinusoidal(dim=5120).embed(np.array([7]))[0, 1088])
     other = float(np.sin(7 / 10000 ** (544 / 5120)))
     return abs(value - 0.488814) < 1e-6, {"at k = 7": value, "with exponent i/d": other}
@@ -102,7 +102,7 @@ def models_use_what_the_lesson_says() -> Computation:
     ),
 )
 def llama_4_is_relative_only() -> Computation:
-    """Layers of Llama 4 whose queries are scaled by their position."""
+    """Count the layers of Llama 4 that rotate, and those that scale queries by their position."""
     config = {
         "model_type": "llama4_text", "hidden_size": 5120, "num_hidden_layers": 48, "num_attention_heads": 40,
         "head_dim": 128, "max_position_embeddings": 10_485_760, "rope_theta": 500_000.0,

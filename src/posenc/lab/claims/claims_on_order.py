@@ -1,4 +1,4 @@
-"""Claims on order, which attention alone does not know, and on counts, which tell it badly."""
+"""Claims on word order, which attention alone ignores, and on counts, which encode it poorly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from posenc.lab.claims.claim import Computation, computed
     ),
 )
 def attention_has_no_order() -> Computation:
-    """Self-attention without an encoding."""
+    """Measure how much outputs of attention without an encoding change with the order of the words."""
     pairs = (
         ("Dog bites man", "Man bites dog"),
         ("The cat sat on the mat", "The mat sat on the cat"),
@@ -66,7 +66,7 @@ def encodings_tell_order() -> Computation:
     note="Both give the first word another output once it stands last.",
 )
 def recurrence_and_convolution_know_order() -> Computation:
-    """Networks that need no encoding."""
+    """Compare a recurrent and a convolutional network's outputs for a word in two orders."""
     rng = np.random.default_rng(0)
     words = rng.normal(size=(3, 8))
     a, b, c = rng.normal(size=(3, 8, 8)) / 3
@@ -100,7 +100,7 @@ LENGTH, WIDTH = 512, 64
     note="A count soon outgrows embeddings, whose values are near 1.",
 )
 def counts_grow_without_bound() -> Computation:
-    """Numbering the words."""
+    """Compute the value of the count at position 1,000,000."""
     largest = float(np.abs(Count().embed(np.array([1_000_000]))).max())
     return largest > 1000, {"at position 1,000,000": largest}
 
@@ -114,7 +114,7 @@ def counts_grow_without_bound() -> Computation:
     note="The same position has another value in a sentence of another length.",
 )
 def normalised_counts_are_inconsistent() -> Computation:
-    """The count divided by the length."""
+    """Compare the normalised counts of position 1 in sentences of two and of four words."""
     short, long = (float(NormalisedCount(length=length).embed(np.array([1]))[0, 0]) for length in (2, 4))
     return short != long, {"second of two words": short, "second of four": long}
 
@@ -153,7 +153,7 @@ def counts_upset_gradients() -> Computation:
     note="No two values are equal, but two differ by less than a float32 can tell apart near 1.",
 )
 def one_sine_collides() -> Computation:
-    """A single sine as an encoding."""
+    """Find the two of positions 0 to 1000 whose values of a single sine are closest."""
     nearest = properties(OneSine(), 1001)
     figures = {
         "first position": nearest.closest[0],
@@ -173,7 +173,7 @@ def one_sine_collides() -> Computation:
     ),
 )
 def one_pair_nearly_collides() -> Computation:
-    """A sine and a cosine as an encoding."""
+    """Find the closest two of positions 0 to 1000 in the plane of one sine and cosine."""
     nearest = properties(Sinusoidal(dim=2), 1001)
     figures = {"steps apart": nearest.spacing, "distance": nearest.distance, "pairs as near": nearest.ties}
     return nearest.distance < 1e-3, figures

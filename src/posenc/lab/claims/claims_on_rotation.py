@@ -34,7 +34,7 @@ def rotary_position_lives_in_the_first_dimensions() -> Computation:
     note="Both positions moved by 100,000: the score stays.",
 )
 def rotary_scores_are_relative() -> Computation:
-    """q·k under rotation."""
+    """Measure how much rotary scores q·k change when all positions move by 100,000."""
     error = rotation_error(RoPE(dim=128), np.arange(512), shift=100_000)
     return error.relative < 1e-10, {"largest change under a shift": error.relative}
 
@@ -46,7 +46,7 @@ def rotary_scores_are_relative() -> Computation:
     note="A rotation changes no length.",
 )
 def rotation_keeps_the_norm() -> Computation:
-    """Lengths under rotation."""
+    """Measure how much rotation changes the norm of a vector."""
     error = rotation_error(RoPE(dim=128), np.arange(512))
     return error.norm < 1e-12, {"largest relative change": error.norm}
 
@@ -61,7 +61,7 @@ def rotation_keeps_the_norm() -> Computation:
     ),
 )
 def angle_is_independent_of_content() -> Computation:
-    """The angle between query and key."""
+    """Measure the angles between 1000 random queries, rotated to position 5, and unrotated random keys."""
     rng = np.random.default_rng(0)
     q, k = rng.normal(size=(2, 1000, 64))
     rotation = RoPE(dim=64).rotation(np.array([5]))
@@ -78,7 +78,7 @@ def angle_is_independent_of_content() -> Computation:
     note="Equal vectors and orthogonal ones have the same product of norms: similarity lies in the angle.",
 )
 def product_of_norms_is_similarity() -> Computation:
-    """Products of norms and of vectors."""
+    """Compare products of norms with dot products, for equal and for orthogonal vectors."""
     a, b = np.array([3.0, 4.0]), np.array([-4.0, 3.0])
     products = {
         "norms of parallel vectors": np.linalg.norm(a) * np.linalg.norm(a),
@@ -103,7 +103,7 @@ def product_of_norms_is_similarity() -> Computation:
     revised=STRICT,
 )
 def near_tokens_score_higher() -> Computation:
-    """Rotary scores by distance."""
+    """Measure how often the nearer key has the higher rotary score, for equal and for random vectors."""
     rng = np.random.default_rng(0)
     equal = score_by_distance(RoPE(dim=64), np.arange(LONGEST + 1)).scores[0]
     nearer, rises = nearer_is_higher(equal)
@@ -128,7 +128,7 @@ def near_tokens_score_higher() -> Computation:
     question="How do changes of the base or of the exponent affect learning?",
 )
 def exponent_is_another_base() -> Computation:
-    """Base and exponent."""
+    """Compare the frequencies of a scaled exponent with those of the equivalent base."""
     dim, base, exponent = 64, 10000.0, 0.75
     slopes = np.arange(dim // 2) * 2 / dim
     by_exponent, by_base = base ** (-exponent * slopes), RoPE(dim=dim, base=base**exponent).frequencies.radians()
@@ -204,7 +204,7 @@ def rotation_is_of_token_embeddings() -> Computation:
     ),
 )
 def ten_thousand_is_large_enough() -> Computation:
-    """The wavelength of the slowest pair against lengths of texts."""
+    """Compare the wavelength of the slowest pair with two context lengths."""
     longest = float(2 * np.pi / RoPE(dim=128).frequencies.radians()[-1])
     least = base_bound(dim=128, length=4096)
     parts = {f"at {length:,} positions": longest > length for length in (512, 131_072)}

@@ -38,7 +38,7 @@ def values_stay_between_minus_one_and_one() -> Computation:
 
 
 def _has_a_last_row(table: Learned) -> bool:
-    """Whether a table has no row behind its last."""
+    """Whether a learned table raises a ValueError at the first position after its last row."""
     try:
         table.embed(np.array([table.length]), table.init(np.random.default_rng(0)))
     except ValueError:
@@ -59,7 +59,7 @@ def _has_a_last_row(table: Learned) -> bool:
     ),
 )
 def sinusoidal_suits_varying_lengths() -> Computation:
-    """A formula for sequences of all lengths."""
+    """Compare rows of the sinusoidal table at several lengths, and check that a learned table ends."""
     encoding = Sinusoidal(dim=64)
     whole = encoding.embed(np.arange(LENGTHS[-1]))
     changed = max(float(np.abs(encoding.embed(np.arange(n)) - whole[:n]).max()) for n in LENGTHS)
@@ -97,7 +97,7 @@ def every_position_is_unique() -> Computation:
     note="How far a value travels in 100 positions falls from each pair to the next.",
 )
 def higher_dimensions_are_slower() -> Computation:
-    """Frequencies by dimension."""
+    """Compute the total variation of each sine over 100 positions."""
     table = Sinusoidal(dim=128).embed(np.arange(100))
     travel = np.abs(np.diff(table, axis=0)).sum(0)[0::2]
     return bool((np.diff(travel) < 0).all()), {"way of dimension 0": travel[0], "way of dimension 126": travel[-1]}
@@ -110,7 +110,7 @@ def higher_dimensions_are_slower() -> Computation:
     note="Each pair is slower than the one before it by the same factor, 10000^(2/d).",
 )
 def wavelengths_are_a_geometric_progression() -> Computation:
-    """The ladder of wavelengths."""
+    """Compute the ratios of neighbouring wavelengths."""
     wavelengths = np.asarray(spectrum(Sinusoidal(dim=128)).wavelengths)
     ratios = wavelengths[1:] / wavelengths[:-1]
     return bool(np.ptp(ratios) < 1e-12), {"ratio": ratios[0], "spread": np.ptp(ratios)}
@@ -123,7 +123,7 @@ def wavelengths_are_a_geometric_progression() -> Computation:
     note="The period is 2π times the divisor: 6.283 positions for the fastest pair, not 1.",
 )
 def wavelength_is_the_divisor() -> Computation:
-    """Wavelength and divisor."""
+    """Compute the ratio of wavelengths to the divisors 10000^(2i/d)."""
     wavelengths = np.asarray(spectrum(Sinusoidal(dim=8)).wavelengths)
     divisors = 10000.0 ** (np.arange(4) / 4)
     ratio = float((wavelengths / divisors).mean())
@@ -137,7 +137,7 @@ def wavelength_is_the_divisor() -> Computation:
     note="The last bit has period 2, the fastest pair 2π; its sign agrees with the bit about half the time.",
 )
 def first_dimension_flips_like_the_last_bit() -> Computation:
-    """The binary analogy."""
+    """Compare the period and the signs of dimension 0 with those of the last bit of the position."""
     period = float(np.asarray(spectrum(Sinusoidal(dim=128)).wavelengths)[0])
     signs = np.sin(np.arange(1000)) >= 0
     agree = float((signs == (np.arange(1000) % 2 == 1)).mean())
@@ -151,7 +151,7 @@ def first_dimension_flips_like_the_last_bit() -> Computation:
     note="The slope of the sine is its frequency times the cosine.",
 )
 def derivative_of_the_encoding() -> Computation:
-    """The slope of a sinusoid."""
+    """Compare the formula of the derivative with central differences."""
     encoding, h = Sinusoidal(dim=16), 1e-4
     positions = np.linspace(0, 50, 101)
     measured = (encoding.embed(positions + h) - encoding.embed(positions - h)) / (2 * h)
@@ -184,7 +184,7 @@ def shift_is_linear() -> Computation:
     note="Orthogonal with determinant 1: not similar to a rotation, but one.",
 )
 def shift_is_a_rotation() -> Computation:
-    """The matrix of a shift."""
+    """Measure how far matrices of shifts are from MᵀM = 1 and det M = 1."""
     error = shift_error(Sinusoidal(dim=128), np.arange(64), np.arange(-64, 65))
     figures = {"largest |MᵀM - 1|": error.orthogonality, "largest |det M - 1|": error.determinant}
     return {"MᵀM = 1": error.orthogonality < 1e-12, "det M = 1": error.determinant < 1e-12}, figures
@@ -203,7 +203,7 @@ def shift_is_a_rotation() -> Computation:
     ),
 )
 def one_map_attends_k_back() -> Computation:
-    """A head that looks k tokens back."""
+    """Measure the share of positions at which one linear map attends exactly 5 tokens back."""
     encoding, back, count = Sinusoidal(dim=64), 5, 200
     table = encoding.embed(np.arange(count))
     scores = table @ shift_matrix(encoding, back) @ table.T
@@ -219,7 +219,7 @@ def one_map_attends_k_back() -> Computation:
     revised=STRICT,
 )
 def similarity_falls_with_distance() -> Computation:
-    """Nearby positions are similar."""
+    """Measure how often the nearer of two positions is the more similar one."""
     scores = score_by_distance(Sinusoidal(dim=128), np.arange(LONGEST + 1)).scores[0]
     figures = {f"similarity at {distance}": scores[distance] for distance in (0, 1, 10, 100)}
     nearer, rises = nearer_is_higher(scores)
@@ -240,7 +240,7 @@ def similarity_falls_with_distance() -> Computation:
     ),
 )
 def similarity_tells_distance_alone() -> Computation:
-    """The product of two encodings."""
+    """Measure how much PE·PEᵀ varies along each diagonal, and its asymmetry."""
     table = similarity(Sinusoidal(dim=128), np.arange(256))
     errors = [np.ptp(np.diagonal(table, offset)) for offset in range(256)]
     direction = float(np.abs(table - table.T).max())
@@ -277,7 +277,7 @@ def sinusoidal_position_lives_in_the_first_dimensions() -> Computation:
     ),
 )
 def exponential_form_is_more_stable() -> Computation:
-    """Errors of two ways to compute frequencies, in units of the rounding of 1."""
+    """Compare errors of frequencies computed as exponentials and as powers, in units of machine epsilon."""
     dim, parts = 512, dict[str, bool]()
     figures: dict[str, float] = {}
     exact, kinds = RoPE(dim=dim).frequencies.exact(), (np.float64, np.float32)
@@ -297,7 +297,7 @@ def exponential_form_is_more_stable() -> Computation:
 
 
 def _largest_error(values: list[Decimal], exact: tuple[Decimal, ...], kind: type[np.floating[Any]]) -> float:
-    """Largest relative error of values that are rounded once more, in units of the rounding of 1."""
+    """Largest relative error of values rounded to the dtype `kind`, in units of its machine epsilon."""
     rounded = [Decimal(float(kind(float(value)))) for value in values]
     return float(max(abs(a / b - 1) for a, b in zip(rounded, exact, strict=True))) / float(np.finfo(kind).eps)
 

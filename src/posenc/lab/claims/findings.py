@@ -19,7 +19,7 @@ LARGEST_FILE_OF_FINDINGS = 1 << 24
 
 
 class Filed(NamedTuple):
-    """A finding on file.
+    """Finding as the file holds it, with its date and the digest of the claim as it was decided.
 
     Attributes:
         finding: What came out.
@@ -53,7 +53,7 @@ def read_findings(path: Path = SHIPPED) -> dict[str, Filed]:
 
 
 def write_findings(path: Path, decided: Mapping[str, tuple[Claim, ClaimFinding]], date: str) -> Path:
-    """File findings beside those of other claims. The file is replaced as a whole.
+    """Write findings to a file, which keeps those of other claims and is replaced atomically.
 
     Args:
         path: Of the file.
@@ -91,7 +91,7 @@ def _plain(claim: Claim, finding: ClaimFinding, date: str) -> dict[str, Any]:
 
 
 def _held(path: Path) -> dict[str, Any]:
-    """A file as JSON, by claim."""
+    """Findings of a file as JSON values, by name of the claim; empty without a file."""
     if not path.exists():
         return {}
     text = plain_file.read_bytes(path, LARGEST_FILE_OF_FINDINGS, advice="Move it away and run `posenc claims --run`.")

@@ -99,7 +99,7 @@ def trained(
     revised: str = "",
     reported: Mapping[str, Quantity] | None = None,
 ) -> Claim:
-    """A claim that each of some numbers of finished runs is larger than the margin.
+    """Make a claim that training decides: each of its parts, a number per seed, must exceed the margin.
 
     Args:
         statement: In our words.
@@ -148,12 +148,12 @@ def _need_sentence(need: Need) -> str:
 
 
 def helps_in_range(name: str, encoding: str) -> Need:
-    """An encoding that changes nothing within the trained length shows nothing beyond it, or of its parts."""
+    """Require that an encoding lowers the loss at the trained length, 64, by more than 0.02 nats against none."""
     return Need(f"what {name} gains over no encoding at 64", Gain(NONE, encoding, loss_at(64)), 0.02)
 
 
 def _judge_part(name: str, part: ClaimPart, margin: float, results: Sequence[Outcome]) -> tuple[Word, list[Figure]]:
-    """Verdict of a part with its figures, and with those of what it presupposes."""
+    """Verdict and figures of a part; not testable if a need is not shown, or if unsupported at an end of the scale."""
     word, figures = exceeds(name, part.quantity.by_seed(results), margin)
     if word != "supported" and part.quantity.saturation(results):
         word = "not testable"

@@ -1,4 +1,4 @@
-"""Quantities that several claims are judged by: numbers for each seed of trained ones, and how a score falls."""
+"""Quantities that several claims share: numbers per seed of trained models, and how a score falls with distance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ACCURACY_ENDS, BLEU_ENDS = (0.2, 0.98), (1.0, 99.0)
 
 @dataclass(frozen=True)
 class Scored:
-    """A number of a run, and the ends of its scale, at which no difference can show.
+    """Score read from a run, with the floor and the ceiling of its scale, where no difference can show.
 
     Args:
         of: The number.
@@ -60,7 +60,7 @@ class Quantity(Protocol):
 
 @dataclass(frozen=True)
 class Of:
-    """A number of one encoding."""
+    """Quantity of a single encoding: its score for each seed."""
 
     encoding: str
     score: Scored
@@ -144,7 +144,7 @@ STRICT = (
 
 
 def nearer_is_higher(scores: np.ndarray) -> tuple[float, int]:
-    """How a score falls with distance.
+    """Measure how often the nearer of two distances scores higher, and count the steps that rise.
 
     Args:
         scores: At the distances 0, 1, 2, ….

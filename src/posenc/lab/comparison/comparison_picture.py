@@ -46,7 +46,7 @@ def run_style(index: int) -> dict[str, Any]:
 
 
 def _line_style(index: int) -> str:
-    """Dashes where a colour comes again, for curves without marks."""
+    """Solid line for the first use of each colour, dashes for later ones; curves have no marks."""
     return "-" if index < len(COLOURS) else "--"
 
 

@@ -47,7 +47,7 @@ TierName = Literal["smoke", "core", "full", "table", "big"]
 def for_transformers_model(
     width: int, heads: int, head_dim: int, length: int, *, causal: bool, rotates: bool
 ) -> tuple[Encoding, ...]:
-    """The six for a model of transformers, without rotary where its own positions are that."""
+    """Encodings of `six` for a model of transformers, without RoPE where the model rotates by itself."""
     every = six(width, heads, length, causal=causal)
     return tuple(
         RoPE(dim=head_dim, pairing="halves") if isinstance(each, RoPE) else each
@@ -57,12 +57,12 @@ def for_transformers_model(
 
 
 def three(width: int, heads: int) -> tuple[Encoding, ...]:
-    """None, rotary and ALiBi."""
+    """Encodings of the smoke tier: no positions (NoPE), rotary and ALiBi."""
     return NoPE(dim=width), RoPE(dim=width // heads), ALiBi(heads=heads)
 
 
 def six(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encoding, ...]:
-    """None, sinusoidal, learned, rotary, ALiBi and T5. The learned table has `length` rows, the last used beyond."""
+    """NoPE, sinusoidal, learned, rotary, ALiBi and T5. The learned table has `length` rows, the last used beyond."""
     return (
         NoPE(dim=width),
         Sinusoidal(dim=width),
@@ -74,7 +74,7 @@ def six(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encoding,
 
 
 def many(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encoding, ...]:
-    """The six, further biases, rotations of other bases and of half the channels, and hybrids."""
+    """Encodings of the full tier: `six`, more biases, XPos if causal, RoPE of other bases, partial RoPE and hybrids."""
     head, sinusoidal = width // heads, Sinusoidal(dim=width)
     return (
         *six(width, heads, length, causal=causal),
@@ -90,7 +90,7 @@ def many(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encoding
 
 
 def twenty(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encoding, ...]:
-    """The encodings of the table: `FIRST_BLOCK` that are in most papers, then as many more of every door."""
+    """Encodings of the table tier: the ten of `FIRST_BLOCK`, which most papers compare, then ten more of every door."""
     head, sinusoidal = width // heads, Sinusoidal(dim=width)
     return (
         *six(width, heads, length, causal=causal),
@@ -113,7 +113,7 @@ def twenty(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encodi
 
 @dataclass(frozen=True)
 class Tier(Declared):
-    """Budget of a comparison where the options leave it open.
+    """Budget of a comparison: defaults for what the options do not state.
 
     Args:
         seeds: Of each encoding and task.
@@ -170,7 +170,7 @@ def plan_comparison(
     changes: Mapping[str, Any],
     tokenizer: str = "",
 ) -> tuple[Experiment, ...]:
-    """Plan the runs, those of the first seed first, so that a comparison that is stopped has whole pairs.
+    """Plan the runs seed by seed, so that a comparison stopped midway still has pairs of encodings with equal seeds.
 
     Args:
         encodings: Texts; those of the tier where none are named.

@@ -27,7 +27,7 @@ PICTURE = "report.png"
 
 
 class ScoreTable(NamedTuple):
-    """A table as text.
+    """Table whose cells are text.
 
     Attributes:
         headers: Of the columns.

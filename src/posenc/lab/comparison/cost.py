@@ -106,7 +106,7 @@ def plan_cost(runs: Sequence[Experiment], sweep: RateSweep | None = None, device
 
 
 def candidate_of(run: Experiment) -> Experiment:
-    """The run without what does not change its cost: its seed and its learning rates."""
+    """Replace what does not change a run's cost, its seed and its learning rates, by fixed values."""
     return dataclasses.replace(run, seed=0, rate=1e-3, encoding_rate=1.0)
 
 

@@ -194,7 +194,7 @@ def _difference(
 def _verdicts(
     question: ScoredPairs, differences: Sequence[PairedDifference | None], corrected: Iterator[float]
 ) -> Iterator[Verdict]:
-    """The verdict of each pair; its adjusted p value is the next one, where it has any."""
+    """Verdict of each pair; every pair with a difference takes the next adjusted p value from `corrected`."""
     for (first, second, seeds), difference in zip(question.asked(), differences, strict=True):
         adjusted = 1.0 if difference is None else next(corrected)
         reason = _why_undecided(len(seeds), difference, adjusted)
@@ -273,7 +273,7 @@ class Recommendation:
         return f"{self.measure}: undecided between {shared}{why}.{beaten}"
 
     def rests_on(self, verdict: Verdict) -> bool:
-        """Whether a verdict is about the (first) best one, or says that another best one is better."""
+        """Whether seeds are enough, and a verdict is about the first best name or won by one of the best."""
         return self.enough and (self.best[0] in (verdict.first, verdict.second) or verdict.better in self.best)
 
 

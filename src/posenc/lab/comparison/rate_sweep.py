@@ -19,7 +19,7 @@ FIRST_PILOT = 1_000_000
 
 @dataclass(frozen=True)
 class LearningRates:
-    """Rule of a field: two or more different learning rates, stored in rising order."""
+    """Rule that checks a field: two or more different learning rates, stored in rising order."""
 
     def __call__(self, name: str, value: Any) -> tuple[float, ...]:
         rule = f"{name} must be two or more different learning rates"
@@ -77,7 +77,7 @@ class RateSweep(Declared):
     def at_best_rates(
         self, runs: Sequence[Experiment], results: Mapping[str, Result], *, all_tried: bool = False
     ) -> tuple[Experiment, ...]:
-        """Give the runs whose rate is decided, each at that with the lowest mean loss of the pilots.
+        """Set each run's learning rate to the one with the lowest mean loss of its candidate's pilots.
 
         The loss is that at the shortest test length. A rate at which a pilot has no result is not taken.
 

@@ -55,7 +55,7 @@ class Measure:
 
 
 def metric_value(score: LengthScore, metric: Metric) -> float:
-    """Number of a score.
+    """Read the value of a metric from a score.
 
     Raises:
         ValueError: The score lacks the metric.
@@ -67,7 +67,7 @@ def metric_value(score: LengthScore, metric: Metric) -> float:
 
 
 def effective_reach(result: Result, metric: Metric) -> int:
-    """Effective length of a run.
+    """Longest test length up to which a run passes at every length; 0 if it fails at the shortest.
 
     It reaches as far as 85 of 100 cases are right, or, for a loss, as far as the loss stays within a tenth of what it
     is at the shortest test length.
@@ -86,7 +86,7 @@ def steps_to_loss(result: Result, threshold: float) -> float:
 
 @dataclass(frozen=True)
 class Setting:
-    """The results of a setting by candidate, then by seed.
+    """Results of runs that differ only in encoding, its learning rates and seed, by candidate, then by seed.
 
     Args:
         common: The experiment without encoding and seed.
@@ -107,7 +107,7 @@ class Setting:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """The measures that are judged: the shortest test length, the longest that is not at the floor, and speed."""
+        """Measures that are judged: the shortest test length, the longest not at the floor, and the training loss."""
         lengths = self.common.test_lengths
         above = [length for length in lengths if length not in self.at_floor]
         ends = dict.fromkeys((lengths[0], above[-1] if above else lengths[0]))
@@ -115,7 +115,7 @@ class Setting:
 
     @property
     def at_floor(self) -> tuple[int, ...]:
-        """Test lengths at which no candidate has a hundredth of all sequences, or of BLEU, right on average."""
+        """Test lengths at which every candidate's mean is below 1 % exact match or 1 BLEU; none for other metrics."""
         if self.metric not in ("exact", "bleu"):
             return ()
         floor = FLOOR * (100 if self.metric == "bleu" else 1)
@@ -132,7 +132,7 @@ class Setting:
         return student_interval(list(self.scores(measure)[name].values()))
 
     def reach(self, name: str) -> int:
-        """Effective length that half of a candidate's runs have."""
+        """Median effective length of a candidate's runs; of an even number, the lower middle one."""
         return median_low(effective_reach(run, self.metric) for run in self.results[name].values())
 
     @property
@@ -148,7 +148,7 @@ class Setting:
         return last + LEFT * (first - last)
 
     def steps(self, name: str) -> float:
-        """Steps that half of a candidate's runs need to come to the threshold and stay there; infinity for never."""
+        """Median steps of a candidate's runs until the loss stays at or below the threshold; infinity for never."""
         return median_low(steps_to_loss(run, self.threshold) for run in self.results[name].values())
 
     def conditions(self) -> str:

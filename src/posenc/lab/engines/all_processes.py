@@ -27,7 +27,7 @@ PATIENCE = timedelta(hours=12)
 
 
 class RefusedError(ValueError):
-    """A job that no process begins, since some process cannot."""
+    """Error for a job that no process begins, because at least one of them cannot."""
 
 
 def leads() -> bool:
@@ -116,7 +116,7 @@ class Processes:
         return self._utilities.broadcast_object_list([what])[0]
 
     def loss(self, model: Transformer, label_smoothing: float) -> Loss:
-        """The training loss of this process's part of each example."""
+        """Function that computes the training loss of this process's part of an example."""
         share = ShareOfLoss(model, label_smoothing, self.rank, self.count)
         prepared: Loss = self._accelerator.prepare(share)
         return prepared

@@ -61,7 +61,7 @@ class Event(NamedTuple):
 
 
 def failure(error: Exception) -> Failure:
-    """An exception as a failure."""
+    """Make a Failure that tells type and message of an exception in one line."""
     return Failure(f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}")
 
 

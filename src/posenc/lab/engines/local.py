@@ -76,7 +76,7 @@ def _started(worker: Worker, jobs: Sequence[Job], index: int) -> Worker:
 
 
 def _next(inbox: queue.Queue[Any]) -> Any:
-    """Wait in short stretches: on Windows an endless wait does not hear Ctrl-C."""
+    """Wait for the next report in short stretches: on Windows an endless wait does not hear Ctrl-C."""
     while True:
         try:
             return inbox.get(timeout=0.5)
@@ -131,7 +131,7 @@ class Worker:
                 pass  # what was still to be written has no reader any more
 
     def last_words(self) -> str:
-        """Reason why a process ended: the last line that it wrote about its errors, or its exit code."""
+        """Reason why a process ended: its exit code, and the last line of its stderr if it wrote any."""
         code = self._process.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").split("\n")

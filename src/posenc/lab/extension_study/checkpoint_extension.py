@@ -92,7 +92,7 @@ def needle_rows(
 
 
 def pass_keys(checkpoint: LoadedDecoder, count: int) -> list[PassKey]:
-    """Draw pass keys of five digits, all of as many tokens.
+    """Draw pass keys of five digits that all have the same number of tokens.
 
     Args:
         checkpoint: Reads them.
@@ -155,7 +155,7 @@ class CheckpointStudy(Declared):
         return max(1, self.trained // 4)
 
     def identity(self, checkpoint: LoadedDecoder) -> str:
-        """Name of the measurements: other files, another text or length, type or device give another."""
+        """Digest that names the measurements; it changes with the model's files, dtype, device and with the plan."""
         facts = [state_of_folder(checkpoint.path), digest(self.text), self.trained, self.length]
         facts += [self.windows, self.needles, str(checkpoint.model.dtype), checkpoint.device]
         return digest(json.dumps(facts))
@@ -177,7 +177,7 @@ class CheckpointWay(NamedTuple):
     layers: tuple[int, ...]
 
     def at(self, length: int, trained: int) -> Encoding | None:
-        """Encoding that reads a length; frequencies that follow the length are those of this one."""
+        """Encoding for `length` tokens: `short` up to the trained length, else `long`, with DynamicNTK at `length`."""
         chosen = self.short if length <= trained else self.long
         inner = unwrapped(chosen)
         if isinstance(chosen, RotaryEncoding) and isinstance(inner, RoPE) and isinstance(inner.scaling, DynamicNTK):
@@ -258,7 +258,7 @@ def checkpoint_ways(checkpoint: LoadedDecoder, trained: int, length: int) -> tup
 
 
 def _in_head(own: RotaryEncoding | None, encoding: Encoding) -> Encoding:
-    """A rotation in the head of the model's own; any other encoding as it is."""
+    """RoPE inside the wrappers of the model's own encoding (Partial, Backward); any other encoding as it is."""
     return rewrapped(own, encoding) if isinstance(encoding, RoPE) else encoding
 
 

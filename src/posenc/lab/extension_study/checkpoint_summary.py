@@ -20,7 +20,7 @@ ACROSS, FEWEST_WINDOWS = 7, 5
 
 @dataclass(frozen=True)
 class CheckpointSummary:
-    """Reading of an outcome.
+    """Ranking, gains, table, sentence and picture of a study's outcome.
 
     Args:
         extension: The outcome.

@@ -101,7 +101,7 @@ def _measured(study: Study, trial: Trial, way: ExtensionCandidate) -> Iterator[E
 
 
 def _within_and_beyond(study: Study, long: Trial, short: Trial) -> tuple[tuple[int, tuple[float, ...]], ...]:
-    """Measure lengths within the trained one as the one model reads them, longer ones as the other does."""
+    """Measure lengths up to the trained one with the model `short`, and longer ones with `long`."""
     trained = study.experiment.length
     within, beyond = ([n for n in study.lengths if (n <= trained) is inside] for inside in (True, False))
     return (*_measured_at(study, short, within), *_measured_at(study, long, beyond))
@@ -140,7 +140,7 @@ def _searched_way(study: Study, trial: Trial, encoding: RoPE) -> ExtensionCandid
 
 
 def _trained(trial: Trial, steps: int, rate: float, length: int | None = None) -> Iterator[Progress]:
-    """Train a trial's model, on sequences of its own length or another, as many tokens a step."""
+    """Train a trial's model on sequences of its own length, or of `length` with as many tokens in each step."""
     experiment = trial.experiment
     if length is not None:
         batch = max(1, experiment.batch * experiment.length // length)

@@ -61,7 +61,7 @@ class Study(Declared):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Lengths that are read: equal steps, and the trained length. Losses are those of its last quarter."""
+        """Lengths that are read: equal steps, and the trained length. Losses are of the last trained/4 tokens."""
         least = max(1, self.experiment.length // 4)
         steps = {max(least, self.length * part // LENGTHS) for part in range(1, LENGTHS + 1)}
         return tuple(sorted(steps | {self.experiment.length}))
@@ -74,7 +74,7 @@ class Study(Declared):
 
 @dataclass(frozen=True)
 class ValuesByLength:
-    """Rule of a field: (length, values) for each length.
+    """Rule that checks a field: (length, values) for each length.
 
     There is a value for each depth of the fact asked for, from the start of the text to its end, or a single one.
     """
@@ -101,7 +101,7 @@ class Extended(Declared):
     values: Annotated[tuple[tuple[int, tuple[float, ...]], ...], ValuesByLength()]
 
     def at(self, length: int) -> float:
-        """Mean at a length."""
+        """Mean of the values at a length."""
         values = dict(self.values)[length]
         return sum(values) / len(values)
 

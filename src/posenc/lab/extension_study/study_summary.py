@@ -84,7 +84,7 @@ class StudySummary:
         return self._judged()[2 * self.tunings.index(steps)]
 
     def _judged(self) -> tuple[tuple[Verdict, ...], ...]:
-        """For each tuning the ways against no change and the planner's ways against each other, as one family."""
+        """Verdicts of each tuning on all ways against no change, then on pairs of planned ways; one family of tests."""
         unchanged = [(way, UNCHANGED) for way in self.names if way != UNCHANGED]
         planned = list(itertools.combinations([way for way in self.planned() if way in self.names], 2))
         return judge_together(

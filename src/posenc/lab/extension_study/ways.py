@@ -1,4 +1,4 @@
-"""Ways to a longer context that a study tries, and the search for the divisors of a further one."""
+"""Ways to a longer context that a study tries, and a search for the divisors of LongRoPE."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Roles of a trained model's frequencies: each rotary pair stopped or removed, and what that costs."""
+"""Roles of a trained model's frequencies: each rotary pair stopped, averaged or removed, and the cost."""

@@ -20,7 +20,7 @@ ALTERATIONS = ("stopped", "averaged", "removed")
 
 @dataclass(frozen=True, eq=False)
 class AveragedRotation(Operator):
-    """Rotation of pairs, some of which take their mean over the batch and the tokens before they rotate.
+    """Rotation of pairs, some of which are first replaced by their mean over the batch and the tokens.
 
     Args:
         rotation: Of all pairs.

@@ -112,7 +112,7 @@ class CheckpointPlan(Declared):
     windows: Annotated[int, Whole(1, 1 << 16)]
 
     def identity(self, checkpoint: LoadedDecoder) -> str:
-        """Name of the measurements: other files, another text, length, type or device give another."""
+        """Digest that names the measurements; it changes with files, dtype, device, text, length and windows."""
         facts = [state_of_folder(checkpoint.path), digest(self.text), self.length, self.windows]
         return digest(json.dumps([*facts, str(checkpoint.model.dtype), checkpoint.device]))
 
@@ -120,7 +120,7 @@ class CheckpointPlan(Declared):
 def roles_of_checkpoint(
     checkpoint: LoadedDecoder, plan: CheckpointPlan, kept: KeptMeasurements
 ) -> Iterator[tuple[int, int] | FrequencyRoles]:
-    """Measure what is not kept yet.
+    """Measure what changes of rotary pairs cost a checkpoint, except those measured in an earlier run.
 
     Args:
         checkpoint: The model.
@@ -156,7 +156,7 @@ def roles_of_checkpoint(
 
 
 def _kept_layers(subject: CheckpointSubject, kept: KeptMeasurements, name: str) -> tuple[RotaryLayer, ...]:
-    """Layers with their shares, measured where they are not kept."""
+    """Rotary layers with the share of each pair, read from `kept`, or measured and added to it."""
     if name not in kept.known:
         kept.add(name, [[layer.number, layer.radians, layer.shares] for layer in rotary_layers(subject)])
     return tuple(

@@ -106,7 +106,7 @@ class LabSubject:
 
 
 def study_roles(study: RolesStudy) -> Iterator[Progress | FrequencyRoles]:
-    """Train the model of a study, and measure it with each of its rotary pairs stopped and removed.
+    """Train the model of a study, and measure it with its rotary pairs stopped, averaged and removed.
 
     Args:
         study: What to train, and what to change.
@@ -139,7 +139,7 @@ def study_roles(study: RolesStudy) -> Iterator[Progress | FrequencyRoles]:
 
 
 def begun_roles(study: RolesStudy) -> Trial:
-    """The model of a study before training.
+    """Prepare the trial of a study, and check that its model rotates by fixed frequencies.
 
     Raises:
         ValueError: The experiment cannot be run, or its model does not rotate.
@@ -153,7 +153,7 @@ def begun_roles(study: RolesStudy) -> Trial:
 
 
 def subject_in_words(study: RolesStudy) -> str:
-    """The model of a study, whatever its seed.
+    """Describe the model of a study and its training in a line, without the seed.
 
     Example:
         >>> from posenc.lab.tasks.task_table import experiment

@@ -65,7 +65,7 @@ class PairChange(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Scores of a model.
+    """Loss and accuracy of a model, as it is or with pairs changed.
 
     Attributes:
         loss: Nats a predicted token.
@@ -78,7 +78,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class RotaryLayer:
-    """Layer that rotates.
+    """Rotary layer of a model, with its frequencies and each pair's share of |q||k|.
 
     Args:
         number: In the model.
@@ -92,7 +92,7 @@ class RotaryLayer:
 
     @property
     def heads(self) -> int:
-        """Heads of queries."""
+        """Number of query heads."""
         return len(self.shares)
 
 
@@ -122,7 +122,7 @@ class FrequencyRoles:
 
     @property
     def pairs(self) -> int:
-        """Pairs of the layer that has most."""
+        """Number of rotary pairs in the layer that has most."""
         return max(len(layer.radians) for layer in self.layers)
 
     def loss_of(self, change: PairChange) -> float:
@@ -134,7 +134,7 @@ class FrequencyRoles:
         return dict(self.changes)[change].loss - self.unchanged.loss
 
     def share(self, pair: int) -> float:
-        """Mean share of a pair over the heads of all layers that have it."""
+        """Mean over heads of a pair's share of |q||k|, in all layers that have the pair."""
         return float(np.mean([share[pair] for layer in self.layers for share in layer.shares if pair < len(share)]))
 
     def to_fields(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def halves(pairs: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def planned_changes(layers: Sequence[RotaryLayer], by: Level) -> tuple[PairChange, ...]:
-    """Changes of a study: each pair, both halves and all pairs in the whole model, then what the level asks for.
+    """List the changes: each pair, both halves and all pairs in the model, then pairs by layer or head as `by` says.
 
     Args:
         layers: Those that rotate.

@@ -87,7 +87,7 @@ class RolesSummary:
         return headers, rows, range(1, len(headers))
 
     def _wavelength(self, pairs: Sequence[int]) -> str:
-        """Tokens of a full turn of a single pair: of the first layer, or "varies" where layers differ."""
+        """Tokens a turn of one pair: "varies" where layers differ, "never" at frequency 0; "" for several pairs."""
         found = {layer.radians[pairs[0]] for layer in self.first.layers if pairs[0] < len(layer.radians)}
         if len(pairs) > 1:
             return ""
@@ -169,7 +169,7 @@ def roles_picture(summary: RolesSummary) -> Figure:
 
 
 def _draw_costs(axes: Axes, summary: RolesSummary) -> None:
-    """Bars for each pair, with a dot for each seed."""
+    """Draw the loss added by changing each pair as bars, with a dot for each of several seeds."""
     pairs = np.arange(summary.first.pairs)
     for index, effect in enumerate(EFFECTS):
         costs = np.array([[each.loss_of(PairChange(effect, (int(pair),))) for pair in pairs] for each in summary.roles])

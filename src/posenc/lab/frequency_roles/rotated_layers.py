@@ -29,7 +29,7 @@ class RotatedLayer(NamedTuple):
 
     @property
     def pairs(self) -> int:
-        """Pairs that rotate."""
+        """Number of pairs that rotate."""
         return of_pairs("encoding", self.encoding.rotation([0])).pairing.width // 2
 
     def radians(self) -> tuple[float, ...]:

@@ -59,7 +59,7 @@ class LoadedDecoder:
 
     @property
     def start(self) -> tuple[int, ...]:
-        """Tokens that the tokenizer puts before every text: a mark of its begin, or nothing."""
+        """Token that the tokenizer puts before every text, (bos_token_id,), or () if it puts none."""
         begin, ids = self.tokenizer.bos_token_id, self.tokenizer("a")["input_ids"]
         return (int(begin),) if begin is not None and ids[:1] == [begin] else ()
 
@@ -76,7 +76,7 @@ class LoadedDecoder:
         return length
 
     def tokens(self, text: str) -> np.ndarray:
-        """Numbers of a text's tokens, (tokens,), without marks around it."""
+        """Token ids of a text, (tokens,), int64, without special tokens."""
         rows = self.tokenizer(paragraphs(text), **PLAIN)["input_ids"]
         return np.concatenate([np.array(row, np.int64) for row in rows])
 

@@ -49,7 +49,7 @@ class Example:
     def loss(
         self, model: Transformer, *, label_smoothing: float = 0.0, reduction: Literal["mean", "sum"] = "mean"
     ) -> Tensor:
-        """Nats a predicted token, their mean or sum."""
+        """Cross entropy of the predicted tokens in nats, their mean or sum."""
         return cross_entropy(
             self.logits(model).flatten(0, 1),
             self.targets.flatten(),

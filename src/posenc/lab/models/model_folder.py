@@ -118,7 +118,7 @@ def head_dim_of_folder(path: str) -> int:
 
 
 def rotates_itself(path: str) -> bool:
-    """Whether some layer rotates queries and keys by itself."""
+    """Whether the model's own positions rotate queries and keys in some layer."""
     from posenc.models import from_config
 
     groups = from_config(Path(path) / CONFIG).groups
@@ -126,7 +126,7 @@ def rotates_itself(path: str) -> bool:
 
 
 def _kind(model_type: str, architectures: list[str], config: Any, path: str) -> Literal["decoder", "encoder"]:
-    """Kind of the model: what its config says, and otherwise what the classes of its type are."""
+    """Kind of the model, from the architectures of its config and the classes that transformers has for its type."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
 

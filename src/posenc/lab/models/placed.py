@@ -29,7 +29,7 @@ class Mask:
     visible: Tensor | None = None
 
     def hidden(self, queries: int, keys: int, device: Any) -> Tensor | None:
-        """Mask of the logits, with four axes that broadcast to theirs.
+        """Mask of the logits, broadcastable to (batch, heads, queries, keys).
 
         Returns:
             True where a query must not see a key; None where it sees all of them.
@@ -41,7 +41,7 @@ class Mask:
         return future if hidden is None else hidden | future
 
     def suits_sdpa(self, queries: int, keys: int) -> bool:
-        """Whether PyTorch hides the same keys by itself."""
+        """Whether PyTorch's SDPA hides the same keys without a mask tensor."""
         return self.visible is None and (not self.causal or queries in (1, keys))
 
 

@@ -35,7 +35,7 @@ class DecoderCache:
         return next((kept[0].shape[-2] for kept in self.layers.values()), 0)
 
     def extended(self, layer: int, *new: Tensor) -> tuple[Tensor, ...]:
-        """Add new tokens behind those that are kept of a layer, and return all of them."""
+        """Append new keys and values (and inputs) of a layer to those kept, and return all of them."""
         old = self.layers.get(layer)
         self.layers[layer] = new if old is None else tuple(torch.cat(pair, -2) for pair in zip(old, new, strict=True))
         return self.layers[layer]
@@ -116,7 +116,7 @@ def join_heads(x: Tensor) -> Tensor:
 
 
 def normal_parameter(shape: tuple[int, ...], deviation: float, rng: torch.Generator) -> nn.Parameter:
-    """Parameter of normal numbers.
+    """Parameter drawn from a normal distribution with mean 0 and this standard deviation.
 
     Each matrix is drawn in a fixed order, so that it is the same for every encoding.
     """
@@ -203,7 +203,7 @@ def _added(each: Any, x: Tensor, positions: Tensor) -> Tensor:
 
 
 def _check_heads(encodings: LayerEncodings, heads: int) -> None:
-    """Refuse an encoding for other heads, which might fit by broadcasting."""
+    """Raise a ValueError for an encoding with another number of heads, which broadcasting could hide."""
     for encoding in encodings.encodings:
         if getattr(encoding, "heads", heads) != heads:
             raise ValueError(

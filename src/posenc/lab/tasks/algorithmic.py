@@ -74,7 +74,7 @@ class Addition(Task):
     (Cho et al. 2024).
 
     Args:
-        spare: In training the ids start anywhere from 1 to where `spare` more would not fit; 0 for always 1.
+        spare: In training, the ids of each row are moved by a random number from 0 to `spare`.
 
     Example:
         >>> batch = Addition().batch(np.random.default_rng(0), 1, 2)  # 86 + 52 = 138, and 831 is said
@@ -128,7 +128,7 @@ class SelectiveCopy(Task):
     """Repeat the symbols of a text and leave out the blanks between them.
 
     There are `count` symbols at random indices among blanks, then a separator, after which the model says them in
-    order. Length counts symbols and blanks. Where it is less than `count`, there are as many symbols as it says.
+    order. Length counts symbols and blanks; a length below `count` holds symbols alone.
 
     Args:
         count: Symbols to repeat.

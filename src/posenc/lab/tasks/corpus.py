@@ -94,7 +94,7 @@ def text_options(source: str) -> tuple[tuple[str, str], ...]:
 
 
 def corpus(source: str, expected: str, cut: Callable[[str], TextCorpus]) -> TextCorpus:
-    """Read a text and cut it.
+    """Read a text, check its digest, and tokenize it by `cut`.
 
     Args:
         source: As `text_of` takes it.
@@ -135,7 +135,7 @@ def characters(text: str, held_out: float) -> TextCorpus:
 
 @lru_cache(maxsize=2)
 def learned_pieces(text: str, held_out: float, vocabulary: int) -> TextCorpus:
-    """Cut a text into at most `vocabulary` pieces, learned from what is trained on."""
+    """Tokenize a text by a byte-level BPE with at most `vocabulary` pieces, learned from its training part."""
     kept = _kept(text, held_out)
     tokenizer = learn_pieces(text[:kept], vocabulary)
     train, tested = (encode(tokenizer, part) for part in (text[:kept], text[kept:]))
@@ -145,7 +145,7 @@ def learned_pieces(text: str, held_out: float, vocabulary: int) -> TextCorpus:
 
 @lru_cache(maxsize=2)
 def pieces_of(text: str, held_out: float, folder: str) -> TextCorpus:
-    """Cut a text into the pieces of a model of transformers, without the marks that it sets around a text.
+    """Tokenize a text by the tokenizer in a folder of transformers, without special tokens.
 
     Raises:
         ValueError: The folder has no tokenizer of transformers.

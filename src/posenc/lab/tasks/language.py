@@ -53,7 +53,7 @@ class CharacterLM(Task):
         return self.batch_of(rng, held_out[starts[:, None] + np.arange(length + 1)])
 
     def batch_of(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
-        """Batch of some windows, which have a token more than is read."""
+        """Make a batch from windows (batch, n + 1): the first n tokens are read, the last n are targets."""
         return Batch(windows[:, :-1], windows[:, 1:])
 
     def require(self, length: int) -> None:

@@ -43,8 +43,8 @@ class FixedOffset(Task):
 class CuedOffset(Task):
     """Say the symbol at the distance that the content names: yᵢ = the symbol at i - kᵢ, where there is one.
 
-    Each token is a symbol with a cue k from 1 to `cues`. Tokens: the symbols as they are said, then each symbol with
-    each cue.
+    Each token is a symbol with a cue k from 1 to `cues`. Token numbers: plain symbols, the targets, first; then each
+    symbol with each cue.
 
     Args:
         cues: How many different distances there are.
@@ -82,9 +82,9 @@ class AbsoluteIndex(CuedOffset):
 
 
 def naming(symbols: np.ndarray, cues: np.ndarray, index: np.ndarray, count: int) -> Batch:
-    """Batch of tokens that are a symbol with a cue, and say the symbol at an index, where the sequence has it.
+    """Make a batch: each token combines a symbol and a cue, its target is the symbol at `index` if there is one.
 
-    Tokens: the symbols as they are said, then each symbol with each cue.
+    Token numbers: plain symbols, the targets, first; then each symbol with each cue.
 
     Args:
         symbols: (batch, n).
@@ -109,7 +109,7 @@ def naming(symbols: np.ndarray, cues: np.ndarray, index: np.ndarray, count: int)
 class Last(Task):
     """Say the value at the last earlier token with the same key.
 
-    Each token is a key with a value. Tokens: the values as they are said, then each key with each value.
+    Each token is a key with a value. Token numbers: plain values, the targets, first; then each key with each value.
 
     Args:
         keys: How many different keys there are.
@@ -225,7 +225,7 @@ class Needle(Task):
 
 
 def _first(numbers: np.ndarray, wanted: np.ndarray, count: int) -> np.ndarray:
-    """The first numbers of each row that are wanted, (rows, count)."""
+    """First `count` numbers of each row at which `wanted` is true, (rows, count)."""
     return np.take_along_axis(numbers, np.argsort(~wanted, 1, kind="stable")[:, :count], 1)
 
 

@@ -79,7 +79,7 @@ class WMT14(Written):
         return str(self.translations.tokenizer.decode([token - 2 for token in self.until_end(tokens)]))
 
     def pair(self, rng: np.random.Generator, length: int) -> tuple[list[int], list[int]]:
-        """A sentence that is short enough, and its translation, from a random place of the training part on."""
+        """Draw a sentence and its translation, both shorter than `length` tokens, from the training part."""
         train = self.translations.train
         start = int(rng.integers(len(train)))
         for index in range(len(train)):
@@ -103,7 +103,7 @@ class WMT14(Written):
 
 
 def _sentences(rows: Any, *languages: str) -> Iterator[str]:
-    """Sentences of some languages, up to what pieces are learned from."""
+    """Sentences of each row in the given languages, until they have more than LEARNED_FROM characters."""
     seen = 0
     for row in rows:
         for language in languages:

@@ -17,7 +17,7 @@ BEGIN, END = 0, 1
 
 @dataclass(frozen=True)
 class Written(Task):
-    """Sources and targets of different lengths. The output is measured by BLEU, too."""
+    """Task with a source to read and a text to write, of different lengths. Scores include BLEU."""
 
     varies: ClassVar[bool] = True
 
@@ -41,14 +41,14 @@ class Written(Task):
         return " ".join(self.words[token] for token in self.until_end(tokens))
 
     def until_end(self, tokens: Sequence[int]) -> list[int]:
-        """Tokens that are words, before the end."""
+        """Tokens before the first END, without BEGIN."""
         kept = list(tokens)
         kept = kept[: kept.index(END)] if END in kept else kept
         return [token for token in kept if token >= 2]
 
 
 def padded(pairs: Sequence[tuple[list[int], list[int]]]) -> Batch:
-    """Batch of pairs of sources and targets, padded behind.
+    """Make a batch of (source, target) pairs, padded at the end of each row.
 
     Example:
         >>> batch = padded([([5, 6], [7]), ([8], [9, 4])])
@@ -120,7 +120,7 @@ SUBJECT_MARK, OBJECT_MARK = 2 + 2 * WORDS, 3 + 2 * WORDS
 
 @dataclass(frozen=True)
 class Translation(Written):
-    """Translate between two made languages that order their words differently.
+    """Translate between two artificial languages with different word orders.
 
     A source has clauses "adjectives noun verb adjectives noun", joined by "and", up to three adjectives to a noun. The
     other language has a word for each word, and another order: subject, object, verb; adjectives behind their noun in

@@ -28,7 +28,7 @@ RULES: Mapping[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class Printed:
-    """A printed value: its dimension, the number, and one unit of its last digit, within which a value counts as it."""
+    """A printed value: its dimension, its text, the number, and one unit in its last digit, used as the tolerance."""
 
     dimension: int
     text: str
@@ -167,7 +167,7 @@ class FoundPositions(text_lines.Lines):
         raise ValueError(f"encoding must be one that was searched; got {encoding!r}. Search its convention.")
 
     def _from_zero(self) -> list[Fit]:
-        """Fits without those that only count the same positions from 1."""
+        """Fits to list: those with start 1 are left out if the same convention with start 0 was searched."""
         encodings = {fit.encoding for fit in self.fits}
         return [fit for fit in self.fits if fit.encoding.start != 1 or replace(fit.encoding, start=0) not in encodings]
 

@@ -98,7 +98,7 @@ def ladder_figures(encoding: AdditiveEncoding, count: int = 1001, *, params: Par
 
 
 def _worded(encoding: AdditiveEncoding, words: int) -> AdditiveEncoding:
-    """The encoding for a sentence of so many words."""
+    """The encoding with its length set to `words` if it is NormalisedCount, which depends on it; else unchanged."""
     return replace(encoding, length=words) if isinstance(encoding, NormalisedCount) else encoding
 
 
@@ -125,7 +125,7 @@ def _continuous(encoding: AdditiveEncoding, count: int, params: Params | None) -
 
 
 def _linear(encoding: AdditiveEncoding, count: int, params: Params | None) -> bool:
-    """Whether one matrix shifts every row by one step: the best by least squares, over far more rows than it has."""
+    """Whether one matrix, fitted by least squares to all rows, maps every row to the next within 1e-6 relative."""
     if "unlimited" in encoding.claims:
         count = max(count, 4 * encoding.width)
     rows = _rows_at(encoding, np.arange(count), params)

@@ -196,7 +196,7 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 def question(name: str) -> Question:
-    """Question of this name."""
+    """Look up a question by its name, or raise ValueError."""
     validation.choice("question", name, [one.name for one in QUESTIONS])
     return next(one for one in QUESTIONS if one.name == name)
 
@@ -253,7 +253,7 @@ def _read_numbers(answer: str) -> tuple[float, ...]:
 
 
 def _graded_position(answers: tuple[float, ...]) -> Grade:
-    """Grade of the practice question, under the formula that is printed and under the one that was used."""
+    """Grade the practice question's position under the printed exponent 2i/d and under i/d, which the source used."""
     if len(answers) != 1 or not answers[0].is_integer() or not 0 <= answers[0] <= 2**53:
         raise ValueError("answer must be one position, a whole number from 0. Write 7, say.")
     k, (dim, dimension, value) = int(answers[0]), _PRACTICE

@@ -19,7 +19,7 @@ BLOCK = 1 << 18
 
 @dataclass(frozen=True)
 class SinusoidOfChannel(Frequencies):
-    """A channel alone: factor · sin or cos of (position + start) · base^-(top/bottom)."""
+    """Sinusoid of one channel: factor · sin or cos of (position + start) · base^-(top/bottom)."""
 
     base: float
     top: int
@@ -43,7 +43,7 @@ class SinusoidOfChannel(Frequencies):
 
     @property
     def crest(self) -> float:
-        """Angle at which it is greatest: 0 for a cosine, a quarter revolution for a sine."""
+        """Angle in radians at which the sinusoid without its factor peaks: 0 for a cosine, π/2 for a sine."""
         return math.pi / 2 if self.kind == "sine" else 0.0
 
     def at(self, positions: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ class SinusoidOfChannel(Frequencies):
         return np.asarray((sine if self.kind == "sine" else cosine)[..., 0] * self.factor)
 
     def stretches(self, low: float, high: float, largest: int) -> tuple[np.ndarray, np.ndarray]:
-        """First and last whole position, from 0 to `largest`, of every stretch where values from low to high may lie.
+        """Find the ranges in 0 … `largest`, as first and last whole positions, where the value may lie in [low, high].
 
         Rising order; a hair too wide, so that nothing is lost to rounding: what is found is to be verified.
         """
@@ -71,7 +71,7 @@ class SinusoidOfChannel(Frequencies):
         return _different_pairs(first[kept].astype(np.int64), last[kept].astype(np.int64))
 
     def _angles(self, inner: float, outer: float, largest: int) -> tuple[np.ndarray, np.ndarray]:
-        """Stretches of angle in which it falls and rises through the values: two in every revolution."""
+        """Intervals of angle, (begins, ends), in which the value lies in the range sought: two for each revolution."""
         lowest = math.floor(self.speed * self.start / (2 * math.pi)) - 1
         highest = math.ceil(self.speed * (self.start + largest) / (2 * math.pi)) + 1
         validation.size("largest", 128 * (highest - lowest + 1))
@@ -92,7 +92,7 @@ class SinusoidOfChannel(Frequencies):
 
 
 def position_blocks(starts: np.ndarray, ends: np.ndarray) -> Iterable[np.ndarray]:
-    """Positions of all stretches, in rising order, some at a time."""
+    """Yield all positions of the ranges `starts` … `ends`, in their order, in blocks of at most 262,144."""
     sizes = ends - starts + 1
     before = np.cumsum(sizes) - sizes
     total = int(sizes.sum())
@@ -103,7 +103,7 @@ def position_blocks(starts: np.ndarray, ends: np.ndarray) -> Iterable[np.ndarray
 
 
 def _different_pairs(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Stretches in rising order, none sharing a position with the one before."""
+    """Sort ranges of positions, and trim or drop those that overlap earlier ones."""
     if not first.size:
         return first, last
     order = np.argsort(first, kind="stable")

@@ -60,7 +60,7 @@ def solved_value(
 
 
 def _power(encoding: Sinusoidal, pair: int) -> str:
-    """The divisor of a pair's positions with its numbers."""
+    """Divisor of a pair's positions as text with its numbers, such as "10000^(2·0/4)"."""
     half = encoding.dim // 2 - 1
     exponent = {"2i/d": f"2·{pair}/{encoding.dim}", "i/d": f"{pair}/{encoding.dim}"}.get(
         encoding.exponent, f"{pair}/{half}"
@@ -74,7 +74,7 @@ def _exponent(encoding: Sinusoidal, pair: int) -> float:
 
 
 def _others(cosine: bool, value: float, divisor: float, start: int) -> str:
-    """Every position that meets the value: the wave has it twice in each revolution."""
+    """Line that lists the first real-valued positions with this value, which the wave has twice per revolution."""
     angles = (math.acos(value), -math.acos(value)) if cosine else (math.asin(value), math.pi - math.asin(value))
     places = {divisor * (angle + 2 * math.pi * turn) - start for angle in angles for turn in range(-1, LISTED)}
     listed = ", ".join(number(place, 5) for place in sorted(place for place in places if place >= 0)[:LISTED])

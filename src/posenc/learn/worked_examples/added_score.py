@@ -1,4 +1,4 @@
-"""The score of a query and a key of one's own with an added encoding: its four terms with their numbers."""
+"""Score of a given query and key vector with an added encoding, as four terms with their numbers."""
 
 from __future__ import annotations
 

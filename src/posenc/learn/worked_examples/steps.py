@@ -18,7 +18,7 @@ Position = int | float | tuple[int | float, ...]
 
 @dataclass(frozen=True)
 class WorkedStep:
-    """A line with the numbers substituted, and the value or values that it ends in."""
+    """A line of a worked example with numbers substituted, and the resulting value or values."""
 
     text: str
     values: tuple[float, ...]
@@ -34,7 +34,7 @@ class WorkedSteps:
 
 
 class Formula(NamedTuple):
-    """A formula, its right-hand side for a dimension or head ("" where nothing is to be substituted), and remarks."""
+    """A formula as text, a function from index (dimension or head) to its right-hand side or "", and remarks."""
 
     text: str
     right: Callable[[int], str] = lambda index: ""
@@ -93,11 +93,11 @@ class Request:
         return self.position[axis] if isinstance(self.position, tuple) else self.position
 
     def chosen(self, count: int) -> Sequence[int]:
-        """The dimensions that are asked for, of so many."""
+        """Indices that were asked for in `dims`, or all `count` of them if none were."""
         return range(count) if self.dims is None else self.dims
 
     def params_of(self, encoding: Any) -> Mapping[str, Any] | None:
-        """The parameters as a method takes them: None where nothing is learned."""
+        """Learned parameters to pass to the encoding's methods; None if it learns nothing."""
         return self.params if encoding.shapes else None
 
     def notes(self) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ class Request:
         return (f"What is learned is drawn with seed {self.seed}.",) if self.drawn else ()
 
     def steps(self, formula: Formula, values: np.ndarray, left: Callable[[int], str]) -> WorkedSteps:
-        """Lines "left = right = value", for every dimension or head that is asked for."""
+        """Build a line "left = right = value" for every dimension or head that was asked for."""
         steps = []
         for index in self.chosen(len(values)):
             right, value = formula.right(index), text_lines.number(values[index])
@@ -128,7 +128,7 @@ def _on_one_axis(position: Position) -> int | float:
 
 
 def factor_text(factor: float | None) -> str:
-    """A factor before something, if it is one."""
+    """Format a factor as a prefix such as "0.5 · "; "" for None or 1."""
     return "" if factor is None or factor == 1.0 else f"{text_lines.number(factor)} · "
 
 

@@ -35,7 +35,7 @@ def worked_adds(encoding: AdditiveEncoding, request: Request) -> WorkedSteps:
 
 @singledispatch
 def _formula(encoding: AdditiveEncoding, request: Request) -> Formula:
-    """Formula of an encoding that adds; this one is for an encoding that nobody has explained."""
+    """Formula of an encoding that adds; this default, a general sentence, serves encodings without their own."""
     return Formula(f"{type(encoding).__name__} gives a vector of {encoding.width} for every position.")
 
 
@@ -172,7 +172,7 @@ def _of_sinusoids(encoding: AdditiveEncoding, request: Request, text: str) -> Fo
 
 
 def _row_number(encoding: Learned, request: Request) -> str:
-    """Row of the table that a position takes, in words where it lies outside."""
+    """Table row for a position as text, with how a position outside the table is wrapped, clamped or stretched."""
     position = request.number
     if encoding.outside == "interpolate":
         return f"{request.shown} of {encoding.extent}, stretched"

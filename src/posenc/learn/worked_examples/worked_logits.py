@@ -33,7 +33,7 @@ def worked_biases(encoding: AttentionBias, request: Request) -> WorkedSteps:
 
 @singledispatch
 def _formula(encoding: AttentionBias, request: Request) -> Formula:
-    """Formula of a bias; this one is for every bias without a formula of its own below."""
+    """Formula of a bias; this default, a general sentence, serves biases without their own below."""
     return Formula(f"{type(encoding).__name__} adds one number to the logit of a head, a query and a key.")
 
 
@@ -140,7 +140,7 @@ def _(encoding: DynamicPositionBias, request: Request) -> Formula:
 
 
 def _bounded(request: Request, name: str, most: float | None = None) -> np.ndarray:
-    """Parameter of Kerple for every head, as it acts: within its bounds."""
+    """Kerple's learned parameter `name` of every head, clipped to at least FLOOR and at most `most`."""
     return np.asarray(np.clip(arrays.to_numpy(request.params[name]), FLOOR, most))
 
 
@@ -173,7 +173,7 @@ def worked_scores(encoding: AttentionScore, request: Request) -> WorkedSteps:
 
 @singledispatch
 def _steps(encoding: AttentionScore, request: Request) -> WorkedSteps:
-    """Steps of a score; these are for every score without steps of its own below."""
+    """Worked steps of a score; these defaults serve every score without its own below."""
     formula = Formula(f"{type(encoding).__name__} adds a score of content and position to the logit.")
     return request.steps(formula, _values(encoding, request), lambda head: _left(request, head))
 
@@ -220,7 +220,7 @@ def score_width(encoding: AttentionScore) -> int:
 
 
 def _content(encoding: AttentionScore, request: Request) -> tuple[np.ndarray, np.ndarray]:
-    """Query and key that are scored, the vector given as both or drawn from the seed, (heads, dim) each."""
+    """Query and key to score, (heads, dim) each: the given vector for both, else drawn from the seed."""
     shape = (int(getattr(encoding, "heads", 1)), score_width(encoding))
     if request.vector is not None:
         both = np.broadcast_to(request.vector, shape)
@@ -242,7 +242,7 @@ def _values(encoding: AttentionScore, request: Request) -> np.ndarray:
 
 
 def _keys(encoding: AttentionScore, request: Request) -> np.ndarray:
-    """Position of the key; every position up to the query's own, if the score counts the keys between."""
+    """Positions of keys: the key alone, or all from it to the query if the score depends on the keys between."""
     if encoding.axes > 1:
         return np.array([request.key])
     steps = request.number - request.key_number

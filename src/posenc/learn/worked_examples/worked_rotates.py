@@ -44,7 +44,7 @@ def worked_rotates(encoding: RotaryEncoding, request: Request) -> WorkedSteps:
 
 
 def _by_channel(encoding: RotaryEncoding, operator: Operator, request: Request) -> WorkedSteps:
-    """Effect of another map than a rotation of pairs, or that of the first head, on a vector; by default of ones."""
+    """Work out, channel by channel, any other map than one rotation of pairs; of several heads, the first."""
     x = np.ones(operator.dim) if request.vector is None else request.vector
     result = arrays.to_numpy(at_every_head(operator, x[None]))
     y = result[0] if operator.heads is None else result[0, 0]
@@ -59,7 +59,7 @@ def _by_channel(encoding: RotaryEncoding, operator: Operator, request: Request) 
 
 
 def _notes(encoding: RotaryEncoding, rotation: Rotation) -> list[str]:
-    """Remarks on a factor, a stretch, and the dimensions that the rotation leaves as they are."""
+    """Remarks on the attention factor, on pairs that are stretched, and on dimensions that do not rotate."""
     notes = []
     if rotation.factor is None:
         notes.append("Each pair is stretched too, by a factor of its own: this is the rotation of a query.")
@@ -84,7 +84,7 @@ def _lengths(encoding: RotaryEncoding, x: np.ndarray, y: np.ndarray) -> str:
 def _frequencies(
     encoding: RotaryEncoding, request: Request, cosine: np.ndarray, sine: np.ndarray
 ) -> Frequencies | None:
-    """Frequencies whose angles these are; None where the angle is not position times frequency."""
+    """Frequencies of the encoding if position times frequency gives these cosines and sines, else None."""
     try:
         frequencies = frequencies_of(encoding)
     except TypeError:

@@ -1,1 +1,1 @@
-"""Weights: which tensors follow the pairing of channels, and how they are converted; configs are read in `config`."""
+"""Conversion of checkpoint weights from one pairing of RoPE channels to the other; `config` reads configs."""

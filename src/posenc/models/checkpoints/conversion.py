@@ -104,7 +104,7 @@ def receipt_path(path: Path) -> Path:
 
 
 def receipt_of(plan: ConversionPlan) -> dict[str, Any] | None:
-    """The receipt of an earlier conversion, if there is one; ValueError where it says that this one would be wrong."""
+    """Return the receipt of an earlier conversion, None without one; ValueError where it contradicts plan.source."""
     path = receipt_path(plan.path)
     if not path.is_file() or path.stat().st_size > LARGEST_RECEIPT:
         return None
@@ -153,7 +153,7 @@ def _require_unchanged(plan: ConversionPlan, file: str, header: Header) -> None:
 
 
 def _converted_file(plan: ConversionPlan, file: str, header: Header, output: Path, count: _Counter) -> dict[str, Any]:
-    """Write one converted file, read it back the other way, and return its hashes."""
+    """Write one converted file, check that converting it back restores the original, and return both SHA-256 hashes."""
     steps, before, after, back = plan.of_file(file), hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
     with plain_file.opened(plan.path_of(file)) as read, output.open("xb") as write:
         for old, new in _converted_chunks(read, header, steps, inverse=False):
@@ -176,7 +176,7 @@ def _converted_file(plan: ConversionPlan, file: str, header: Header, output: Pat
 
 
 def _converted_chunks(read: BinaryIO, header: Header, steps: dict[str, TensorStep], *, inverse: bool) -> Chunks:
-    """A whole file, chunk by chunk: its header and tensors that stay unchanged, the others with their rows moved."""
+    """Yield a whole file as chunks (read, to write): header and tensors that stay unchanged, others with moved rows."""
     yield from copied_chunks(read, header.start)
     for entry in header.entries:
         move = steps[entry.name].move
@@ -187,7 +187,7 @@ def _converted_chunks(read: BinaryIO, header: Header, steps: dict[str, TensorSte
 
 
 def _receipt(plan: ConversionPlan, output: Path, files: list[dict[str, Any]]) -> dict[str, Any]:
-    """Write down the conversion as plain data."""
+    """Make the receipt of a conversion as plain data."""
     return {
         "made_by": f"posenc {posenc.__version__}",
         "input": plan.path.name,
@@ -210,7 +210,7 @@ Chunks = Iterator[tuple[memoryview, memoryview]]
 
 
 def copied_chunks(file: BinaryIO, size: int) -> Chunks:
-    """The next bytes of a file, unchanged."""
+    """Yield the next `size` bytes of a file in chunks, unchanged."""
     while size:
         chunk = memoryview(_read(file, min(size, CHUNK)))
         size -= len(chunk)
@@ -218,7 +218,7 @@ def copied_chunks(file: BinaryIO, size: int) -> Chunks:
 
 
 def permuted_chunks(file: BinaryIO, entry: Entry, move: Move) -> Chunks:
-    """The next tensor of a file with its rows moved. Raw bytes: no dtype is ever interpreted."""
+    """Yield the next tensor of a file in chunks, each as read and with its rows moved; values are never converted."""
     order = move.order()
     before = math.prod(entry.shape[: move.axis])
     rows = entry.shape[move.axis] if move.bits else len(order)
@@ -237,7 +237,7 @@ def permuted_chunks(file: BinaryIO, entry: Entry, move: Move) -> Chunks:
 
 
 def _permuted(chunk: np.ndarray, order: np.ndarray, first: int, move: Move) -> np.ndarray:
-    """(groups, rows, bytes) with the rows of every group in order; `first` is the number of the first group."""
+    """Reorder the rows of each group in a chunk (groups, rows, bytes) whose first group is number `first`."""
     if move.bits:
         return _pack(_unpack(chunk, move.bits)[:, order], move.bits)
     groups, rows, row_size = chunk.shape
@@ -270,7 +270,7 @@ def _read(file: BinaryIO, size: int) -> bytes:
 
 
 def require_unused(name: str, path: Path) -> Path:
-    """The path, if nothing is there and its folder exists."""
+    """Return a path where nothing exists yet and whose folder does; ValueError for any other."""
     if path.exists() or path.is_symlink():
         raise ValueError(f"{name} must not exist yet; {path.name} does. Choose another name: nothing is overwritten.")
     if not path.absolute().parent.is_dir():
@@ -319,7 +319,7 @@ def write_synced(path: Path, text: bytes) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Put the names in a folder on the disk, where the system can."""
+    """Sync the entries of a folder to disk (fsync), where the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -146,7 +146,7 @@ def plan_conversion(
 
 
 def _contradiction(config: Path, source: PairLayout) -> str | None:
-    """Why a source is not what the checkpoint's own config says."""
+    """Say how `source` contradicts the layout that the checkpoint's config states; None where it does not."""
     data, converted = as_converted_from(load_config(config))
     stated = converted or stated_layout(data)
     if stated is None or stated == source:
@@ -158,7 +158,7 @@ def _contradiction(config: Path, source: PairLayout) -> str | None:
 
 
 def contents_of(path: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, Entry]]]:
-    """The files, and for every tensor its file and entry."""
+    """Return the safetensors files of a checkpoint, and every tensor's file and header entry by its name."""
     if not path.is_dir():
         _require_safetensors(path)
         return (path.name,), {entry.name: (path.name, entry) for entry in read_header(path).entries}
@@ -211,7 +211,7 @@ def _require_safetensors(path: Path) -> None:
 
 @dataclass(frozen=True)
 class _Planner:
-    """Decides for every tensor by its name."""
+    """Planner that decides by a tensor's name whether and how its rows move."""
 
     source: PairLayout
     target: PairLayout
@@ -300,7 +300,7 @@ SAYS_ADJACENT = ("rope_interleave", "rope_interleaved", "is_neox_style")
 
 
 def converted_config(config: Mapping[str, Any], target: PairLayout) -> dict[str, Any]:
-    """The config with another layout of pairs.
+    """Return a config that states `target` as its layout of pairs.
 
     Where a key of its type says the layout, with that key changed; else under a model type that no loader knows, so
     that nobody else takes the rows for the old ones. `from_config` reads both.
@@ -314,7 +314,7 @@ def converted_config(config: Mapping[str, Any], target: PairLayout) -> dict[str,
 
 
 def stated_layout(config: Mapping[str, Any]) -> PairLayout | None:
-    """Return the layout of pairs that a config states for text; None for a config that cannot be read."""
+    """Return the layout of pairs that a config states for text; None where it differs or the config cannot be read."""
     try:
         return layout_of(from_config(config))
     except (ValueError, TypeError):

@@ -74,7 +74,7 @@ class HeadShape(Declared):
         return Pairing(layout, self.head_dim, self.width or self.head_dim, self.start)
 
     def latent_pairing(self, layout: PairLayout) -> Pairing:
-        """Return the pairing of the rows that make compressed keys and values and the one rotary slice behind them.
+        """Return the pairing of MLA's latent rows: compressed keys and values, then the shared rotary slice.
 
         Args:
             layout: "adjacent" or "halves".
@@ -91,7 +91,7 @@ class HeadShape(Declared):
         return Pairing(layout, self.latent + width, width, self.latent)
 
     def fused(self) -> Fused:
-        """Return the heads of one projection for queries, keys and values.
+        """Return the heads of a fused projection for queries, keys and values.
 
         Returns:
             The heads, in the order of the rows.
@@ -151,7 +151,7 @@ def head_shapes(
 
 
 def plain_head_shape(config: Mapping[str, Any]) -> HeadShape | None:
-    """The heads of a config whose layers do not rotate, or not all of them; None where it does not state them.
+    """Read the heads of a config in which some or all layers do not rotate; None where it does not state them.
 
     Their channels are taken as if all rotated, for an order of rows is named by them.
     """
@@ -167,7 +167,7 @@ def plain_head_shape(config: Mapping[str, Any]) -> HeadShape | None:
 
 
 def _shape(part_data: Mapping[str, Any], dim: int, width: int, start: int, grouped: bool | None) -> HeadShape:
-    """Make the heads of a layer; in multi-head latent attention a slice of its own rotates."""
+    """Make the HeadShape of a layer; in multi-head latent attention only qk_rope_head_dim channels rotate."""
     heads = _count(part_data, HEADS)
     if heads is None:
         raise ValueError(

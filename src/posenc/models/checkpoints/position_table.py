@@ -1,4 +1,4 @@
-"""Learned position tables of another length, on load."""
+"""Learned position tables of a checkpoint, read and resized (cut, stretched or repeated) to another length."""
 
 from __future__ import annotations
 

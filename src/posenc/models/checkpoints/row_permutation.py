@@ -1,4 +1,4 @@
-"""From one pairing of channels to another: where each row of a query or key projection goes."""
+"""Row permutations that convert query and key projections from one pairing of channels to another."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Fused(Declared):
 
     @property
     def count(self) -> int:
-        """Heads of all three kinds."""
+        """Number of heads of queries, keys and values together."""
         return self.query + self.key + self.value
 
     def rotates(self) -> np.ndarray:
@@ -182,7 +182,7 @@ def convert_qk(
 
 
 def _pairing(name: str, value: Pairing | str, dim: int | None, width: int | None, start: int) -> Pairing:
-    """The Pairing that an argument means."""
+    """Return an argument of `convert_qk` as a Pairing, made from head_dim, width and start if it is a layout's name."""
     if isinstance(value, Pairing):
         if (dim, width, start) != (None, None, 0) and (value.dim, value.width, value.start) != (
             value.dim if dim is None else dim,

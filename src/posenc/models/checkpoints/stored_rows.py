@@ -1,4 +1,4 @@
-"""The first numbers of every row of a stored tensor, read where they lie, and how far each may be off."""
+"""The first 32 numbers of every row of a tensor in a file, memory-mapped, with an error bound for each."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ class StoredTensor(NamedTuple):
 
     @property
     def in_blocks(self) -> bool:
-        """Whether numbers of a row are quantised together, so that a tensor is read row by row alone."""
+        """Whether numbers of a row share quantised blocks, so that rows can be read along axis 0 alone."""
         return self.dtype in BLOCKS or self.dtype in PACKED
 
 
 class RowNumbers(NamedTuple):
-    """The first numbers of every row, and how far each may be off; both (rows, columns)."""
+    """The first numbers of every row and their error bounds, both (rows, columns)."""
 
     values: np.ndarray
     tolerance: np.ndarray
 
     def taken(self, rows: np.ndarray) -> RowNumbers:
-        """Take some rows, in this order."""
+        """Return the rows with these indices, in this order."""
         return RowNumbers(self.values[rows], self.tolerance[rows])
 
 
 def leading_numbers(tensor: StoredTensor, axis: int = 0) -> RowNumbers:
-    """The first numbers of every row, the rows along this axis; the bytes of a type that NumPy lacks."""
+    """Read the first numbers of each row along `axis` (0 for quantised blocks); raw bytes if NumPy lacks the dtype."""
     if tensor.dtype in BLOCKS:
         return _of_blocks(tensor)
     if tensor.dtype in PACKED:
@@ -90,7 +90,7 @@ def _mapped(tensor: StoredTensor, dtype: Any, shape: tuple[int, ...]) -> np.ndar
 
 
 def _of_blocks(tensor: StoredTensor) -> RowNumbers:
-    """The first block of each row, quantised: numbers may be off by a step, which clips the largest ones too."""
+    """Dequantise the first block of each row; error bounds are one quantisation step, which also covers clipping."""
     width = BLOCKS[tensor.dtype]
     rows = math.prod(tensor.shape[:-1])
     blocks = _mapped(tensor, np.uint8, (rows, tensor.shape[-1] // COLUMNS, width))[:, 0]
@@ -110,7 +110,7 @@ def can_unpack() -> bool:
 
 
 def _unpacked(tensor: StoredTensor) -> RowNumbers:
-    """The first numbers of each row, unpacked by gguf; a step is estimated by how far they spread."""
+    """Unpack the first numbers of each row with gguf; their range estimates the quantisation step of error bounds."""
     from gguf import GGMLQuantizationType
     from gguf.quants import dequantize
 
@@ -124,7 +124,7 @@ def _unpacked(tensor: StoredTensor) -> RowNumbers:
 
 
 def same_rows(one: RowNumbers, other: RowNumbers) -> np.ndarray:
-    """Whether each row is the same up to how far its numbers may be off; all False where there are other rows."""
+    """Return for each row whether both agree within their error bounds; all False where shapes differ."""
     if one.values.shape != other.values.shape:
         return np.zeros(len(other.values), bool)
     tolerance = np.maximum(one.tolerance, other.tolerance)
@@ -132,7 +132,7 @@ def same_rows(one: RowNumbers, other: RowNumbers) -> np.ndarray:
 
 
 def order_of_rows(one: RowNumbers, other: RowNumbers) -> np.ndarray:
-    """For each row of the other the row of one that it holds; -1 where it holds none. Its own place goes first.
+    """Return for each row of `other` the index of the equal row of `one`, its own index if equal; -1 for none.
 
     The nearest row is looked for in pieces, so memory stays bounded, and accepted within the tolerance.
     """

@@ -40,19 +40,19 @@ class Move:
     bits: int | None = None
 
     def order(self) -> np.ndarray:
-        """Return for each number along the axis the one that it is taken from."""
+        """Return for each index along the axis (row, block or packed number) the index that it is taken from."""
         rows = row_order(self.source, self.target, self.heads)
         return rows if self.block == 1 else _blocks(rows, self.block)
 
     def inverse(self) -> Move:
-        """The move back."""
+        """Return the move from `target` back to `source`."""
         return replace(self, source=self.target, target=self.source)
 
 
 def move_of(
     name: str, attention: str, shape: HeadShape, source: PairLayout, target: PairLayout, shapes: Shapes
 ) -> tuple[str, Move | None]:
-    """Why the tensor of an attention module stays, or how it moves; ValueError where neither is known."""
+    """Return the reason why an attention tensor stays or moves, and its move or None; ValueError where unknown."""
     module, _, part = name[len(attention) + 1 :].partition(".")
     kind = tensor_names.MODULES.get(module)
     if kind == "stays":
@@ -78,7 +78,7 @@ def move_of(
 def _move_of_module(
     kind: str, name: str, shape: HeadShape, source: PairLayout, target: PairLayout, shapes: Shapes
 ) -> Move:
-    """The rows of a module of this kind."""
+    """Make the move of a module's rows from its kind and its layer's heads."""
     try:
         if kind == "latent":
             return Move(kind, shape.latent_pairing(source), shape.latent_pairing(target), 1)
@@ -94,7 +94,7 @@ def _move_of_module(
 
 
 def _fitted(name: str, move: Move, moves: str, shapes: Shapes, module: str) -> tuple[str, Move | None]:
-    """The move as the tensor's own shape asks for it."""
+    """Fit a move to the tensor's dtype and shape (scales, transposed or packed rows), with the reason in words."""
     (dtype, shape), rows = shapes[name], len(move.order())
     if moves in ("one number", "scale", "zero point") and math.prod(shape) == 1:
         return "one number for the whole tensor", None
@@ -137,7 +137,7 @@ def _block_scaled(name: str, move: Move, count: int, rows: int) -> tuple[str, Mo
 
 
 def _blocks(rows: np.ndarray, block: int) -> np.ndarray:
-    """The block that each block is taken from; ValueError where rows of one come from several."""
+    """Return for each block of rows the block that it is taken from; ValueError where its rows come from several."""
     count = -(-len(rows) // block)
     taken = rows // block
     first = taken[np.arange(count) * block]

@@ -65,7 +65,7 @@ def parents(name: str) -> list[str]:
 
 
 def part_moves(part: str) -> Moves | None:
-    """Return how a part of a module moves with the rows of the weight; None where that is not known."""
+    """Return how a part such as a scale is reordered when the weight's rows are; None where that is not known."""
     return next((moves for pattern, moves in _PARTS if re.fullmatch(pattern, part)), None)
 
 

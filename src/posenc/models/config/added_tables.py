@@ -1,4 +1,4 @@
-"""Tables and sines that models add before the first layer, for text and for patches."""
+"""Learned tables and sinusoids that models add before the first layer, for tokens and for patches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BEFORE_PADDING = (
 
 @dataclass(frozen=True)
 class TextTable:
-    """A vector for every token's position.
+    """Reader of a table for text: a learned or sinusoidal vector for every token position.
 
     Attributes:
         part: Of the model.
@@ -95,12 +95,12 @@ def _check_absolute(fields: Fields) -> None:
 
 
 def encoder_and_decoder(**fields: object) -> tuple[TextTable, TextTable]:
-    """The same table in encoder and decoder."""
+    """Make two readers of the same kind of table, for the encoder and for the decoder."""
     return TextTable("encoder", **fields), TextTable("decoder", **fields)  # type: ignore[arg-type]
 
 
 def embeddings_only(fields: Fields) -> Groups:
-    """The layers of these models know no position."""
+    """Return no groups: the layers of these models know no position, which only their embeddings hold."""
     return ()
 
 
@@ -112,7 +112,7 @@ def patch_table(
     offset: int = 0,
     resizing: Resizing | None = None,
 ) -> Reader:
-    """A vector for every patch of an image, or stretch of sound, and how the table is resized to another grid."""
+    """Make a reader of the table of `encoding_of`: a vector for every patch of an image or stretch of sound."""
 
     def table(fields: Fields) -> Groups:
         before = len(fields.values)
@@ -126,7 +126,7 @@ def patch_table(
 def patches(
     front: int, image: str = "image_size", *, square: bool = False, resizing: Resizing | None = BICUBIC, note: str = ""
 ) -> Reader:
-    """A vector for every patch of an image, behind `front` vectors for tokens that are no patch."""
+    """Make a reader of a learned vector for every patch of an image, behind `front` vectors for other tokens."""
 
     def encoding(fields: Fields) -> Encoding:
         sides = grid_sides(fields, image, square=square)
@@ -136,7 +136,7 @@ def patches(
 
 
 def patches_and_class(fields: Fields) -> Encoding:
-    """Llama 4: the row of the class token is the last."""
+    """Llama 4: a learned row for every patch, and a last one for the class token."""
     rows, columns = grid_sides(fields, square=True)
     return Learned(fields.integer("hidden_size"), rows * columns + 1)
 
@@ -167,7 +167,7 @@ def side_lengths(fields: Fields, key: str, *, square: bool = False) -> tuple[int
 
 
 def side_length(fields: Fields, key: str) -> int:
-    """A length that a file may state twice, for height and width."""
+    """Read the side of a square, which a file states as one number or as equal height and width."""
     return side_lengths(fields, key, square=True)[0]
 
 
@@ -182,7 +182,7 @@ def unless_native(fields: Fields) -> Groups:
 
 
 def unless_backbone(fields: Fields) -> Groups:
-    """DPT: a learned vector for every patch, unless its backbone has them."""
+    """DPT: a learned vector for every patch; none where the file has a backbone_config and is_hybrid is false."""
     hybrid = fields.flag("is_hybrid")
     return patches(front=1, resizing=BILINEAR)(fields) if hybrid or not fields.data.get("backbone_config") else ()
 
@@ -201,7 +201,7 @@ def by_interpolate_mode(fields: Fields) -> Groups:
 
 
 def spectrogram_patches(fields: Fields) -> Encoding:
-    """Audio Spectrogram Transformer: overlapping patches, row after row, behind two rows of tokens that are none."""
+    """Audio Spectrogram Transformer: learned rows for overlapping patches, behind those of two special tokens."""
     patch = fields.integer("patch_size")
     rows = [
         (fields.integer(size, patch) - patch) // fields.integer(stride) + 1
@@ -211,13 +211,13 @@ def spectrogram_patches(fields: Fields) -> Encoding:
 
 
 def stacked_frames(fields: Fields) -> Encoding:
-    """Fun-ASR: sines as wide as the frames that are stacked, counted from 1."""
+    """Fun-ASR: sinusoids of num_mel_bins · num_stacked_frames channels, with positions from 1."""
     width = fields.integer("num_mel_bins") * fields.integer("num_stacked_frames")
     return Sinusoidal(width, layout="concatenated", exponent="i/(d/2-1)", start=1, numerics=fields.options.numerics)
 
 
 def stated_or_378(fields: Fields) -> Encoding:
-    """Molmo 2: num_position_embeddings rows, or as many as an image has patches, of 378 by 378 if none is stated."""
+    """Molmo 2: num_position_embeddings rows, else one for each patch of an image, 378 × 378 if no size is stated."""
     if fields.get("num_position_embeddings"):
         rows = fields.integer("num_position_embeddings", 1, MOST_ROWS)
     else:
@@ -228,7 +228,7 @@ def stated_or_378(fields: Fields) -> Encoding:
 
 
 def grid_of_count(key: str = "num_position_embeddings") -> Callable[[Fields], Encoding]:
-    """Make a square grid of as many patches as the key says."""
+    """Make a reader of a learned square grid whose number of patches the key states."""
 
     def encoding(fields: Fields) -> Encoding:
         count = fields.integer(key, 1, LARGEST_GRID**2)
@@ -241,20 +241,20 @@ def grid_of_count(key: str = "num_position_embeddings") -> Callable[[Fields], En
 
 
 def grid_of_height_and_width(fields: Fields) -> Encoding:
-    """pos_emb_height by pos_emb_width patches."""
+    """Read a learned grid of pos_emb_height × pos_emb_width patches."""
     height, width = (fields.integer(key, 1, LARGEST_GRID) for key in ("pos_emb_height", "pos_emb_width"))
     fields.mark_used("pos_emb_time")
     return GridLearned(fields.integer("hidden_size"), (height, width))
 
 
 def grid_of_size(fields: Fields) -> Encoding:
-    """posemb_grid_size patches a side."""
+    """Read a learned grid of posemb_grid_size × posemb_grid_size patches."""
     side = fields.integer("posemb_grid_size", 1, LARGEST_GRID)
     return GridLearned(fields.integer("hidden_size"), (side, side))
 
 
 def two_tables(rows: str, dim: str = "hidden_size") -> Callable[[Fields], Encoding]:
-    """A table for each of two coordinates, with as many rows as the key says."""
+    """Make a reader of two learned tables, one for each coordinate; the key `rows` states the rows of each."""
 
     def encoding(fields: Fields) -> Encoding:
         count, width = fields.integer(rows, 1, 1 << 20), fields.integer(dim)

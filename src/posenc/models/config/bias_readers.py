@@ -65,7 +65,7 @@ def _text_layers(fields: Fields, encoding: Encoding | None, values: tuple[Value,
 
 
 def t5(fields: Fields, note: str, parts: tuple[str, ...] = ("encoder", "decoder")) -> Groups:
-    """T5 and its kin: buckets of both directions in the encoder alone; logits are not scaled."""
+    """T5 and its kin: bucketed biases, bidirectional in the encoder alone; logits are not divided by √d."""
     heads, factor = fields.integer("num_attention_heads"), math.sqrt(fields.integer("d_kv"))
     buckets = fields.integer("relative_attention_num_buckets")
     furthest = fields.integer("relative_attention_max_distance")
@@ -143,7 +143,7 @@ def _deberta_terms(fields: Fields) -> Literal["both", "c2p", "p2c"]:
 
 
 def table_unless_rotary(fields: Fields) -> Groups:
-    """ESM: a learned table where position_embedding_type is "absolute", read from behind the padding token's row on."""
+    """ESM: a learned table where position_embedding_type is "absolute"; position 0 reads row pad_token_id + 1."""
     kind = fields.get("position_embedding_type")
     if kind is None or kind.value != "absolute":
         return ()

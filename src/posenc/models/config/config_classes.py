@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class ConfigClass:
-    """A config class: what its model does with a file that leaves something out.
+    """Defaults of a config class of transformers: how it completes a file that leaves keys out.
 
     Args:
         config: Its name.
@@ -40,7 +40,7 @@ class ConfigClass:
     optional: tuple[str, ...] = ()
 
     def ignored_keys(self, file: Mapping[str, Any]) -> tuple[str, ...]:
-        """The keys of older files that do not count in this one."""
+        """Return the keys of older files that the class ignores in this file."""
         stated = file.get("rope_parameters")
         if isinstance(stated, Mapping) and nested(stated) == nested(self.absent):
             ignored = self.ignores_beside.get("rope_parameters", self.ignores)
@@ -51,7 +51,7 @@ class ConfigClass:
         return tuple(key for key in ignored if key != "partial_rotary_factor" or not self._scales_by_type(file))
 
     def _scales_by_type(self, file: Mapping[str, Any]) -> bool:
-        """Say whether an object for a type of layer, as the class makes it, has another rope_type than the default."""
+        """Say whether any layer type of a file has a rope_type other than "default" in its rope parameters."""
         stated, older = file.get("rope_parameters"), file.get("rope_scaling")
         objects = [*stated.values()] if isinstance(stated, Mapping) else []
         objects += [older] if nested(self.absent) else []

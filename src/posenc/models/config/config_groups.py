@@ -26,7 +26,7 @@ def groups_of_config(fields: Fields, row: ModelType, layout: PairLayout | None) 
 
 
 def _declared_length(fields: Fields) -> Value | None:
-    """Positions that the file or its class says the part takes."""
+    """Read max_position_embeddings of a part as its length; None where it is absent or no positive integer."""
     stated = fields.get("max_position_embeddings", listed=False)
     is_length = stated is not None and type(stated.value) is int and stated.value > 0
     return replace(stated, name="length") if stated is not None and is_length else None

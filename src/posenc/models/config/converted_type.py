@@ -1,4 +1,4 @@
-"""The model type that posenc gives a config whose rows it converted, where no key of the type says how pairs lie."""
+"""Model types of converted configs, such as "llama-adjacent-pairs", where no key can state the layout of pairs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _CONVERTED = re.compile(r"(?P<type>.+)-(?P<layout>adjacent|halves)-pairs")
 
 
 def layout_of(positions: ModelPositions) -> PairLayout | None:
-    """Return the layout of pairs in the text of a model, or in its only part; None where it differs."""
+    """Return the layout of pairs in a model's text, or in all parts without one; None where it differs or is absent."""
     parts = ("text",) if "text" in positions.parts else positions.parts
     layouts = {group.pairing for group in positions.groups if group.part in parts} - {None}
     return layouts.pop() if len(layouts) == 1 else None
 
 
 def converted_type(model_type: Any, layout: PairLayout) -> str:
-    """The model type of a config whose rows have this layout of pairs."""
+    """Return the model type for a converted config, for example "llama-halves-pairs"."""
     return f"{model_type}-{layout}-pairs"
 
 
 def as_converted_from(config: Mapping[str, Any]) -> tuple[dict[str, Any], PairLayout | None]:
-    """The config under its own model type, and the layout that its rows were converted to.
+    """Return a config under its original model type, and the layout that its rows were converted to.
 
     None where it says nothing.
 
@@ -43,7 +43,7 @@ def as_converted_from(config: Mapping[str, Any]) -> tuple[dict[str, Any], PairLa
 
 
 def as_stated(positions: ModelPositions, model_type: str, layout: PairLayout) -> ModelPositions:
-    """Put what was read of a converted config under the type that the file names."""
+    """Give the positions read from a converted config the model type of its file, and a note on the conversion."""
     if layout_of(positions) != layout:
         raise ValueError(
             f"model_type must be that of a model whose pairs can lie {layout}; got {model_type!r:.100}. Give the "

@@ -38,7 +38,7 @@ def draft_groups(fields: Fields, groups: Iterable[LayerGroup]) -> tuple[tuple[La
 
 
 def _types(fields: Fields, groups: list[LayerGroup], first: int, count: int) -> list[str]:
-    """The type of each of these layers; "" where the file does not say it."""
+    """Return the attention type of each draft layer; all "" where the file does not state every one."""
     own = fields.get(OWN, listed=False)
     every = own.value if own is not None and isinstance(own.value, tuple) else ()
     for name in LISTED:

@@ -16,7 +16,7 @@ from posenc.models.model_positions import LayerGroup
 
 
 def rope_temperature(rope: RopeParameters, dim: int) -> StepTemperature | None:
-    """Ministral 3: in layers that rotate, where rope_parameters has llama_4_scaling_beta."""
+    """Ministral 3: a query temperature in layers that rotate, where rope_parameters has llama_4_scaling_beta."""
     if rope.get("llama_4_scaling_beta") is None:
         return None
     return StepTemperature(dim, rope.real("llama_4_scaling_beta"), int(rope.real(TRAINED)), start=0)

@@ -79,7 +79,7 @@ class Fields:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """The listed values, in the order of reading."""
+        """Values that `get` has read and listed, in the order of reading."""
         return tuple(self._listed.values())
 
     def get(self, name: str, *, listed: bool = True) -> Value | None:
@@ -163,7 +163,7 @@ class Fields:
         return any(stated.get(key) is not None or data.get(key) is not None for key in self._spellings(name))
 
     def json_object(self, name: str) -> tuple[dict[str, Any], Source] | None:
-        """A key that holds an object; None where it is absent, null or empty."""
+        """Read a key that holds a JSON object, with its source; None where it is absent, null or empty."""
         self.used.add(name)
         for source, keys, path in self._sources()[:2]:
             if keys.get(name):
@@ -175,11 +175,11 @@ class Fields:
         return tuple(value for value in self.values if value.name in names)
 
     def mark_used(self, *names: str) -> None:
-        """Take keys as understood."""
+        """Mark keys as read, so that `unknown_keys` leaves them out."""
         self.used.update(names)
 
     def mark_waived(self, *keys: tuple[str, Any]) -> None:
-        """Remember keys, by their place in the file, and their values as what the caller lets go unread."""
+        """Record keys (their places in the file) and values that the caller has waived."""
         self.waived.update(dict.fromkeys(waived_notes(keys)))
 
     def unknown_keys(self) -> list[str]:
@@ -196,7 +196,7 @@ class Fields:
         ]
 
     def notes_of_unknown_keys(self, neutral: Iterable[str], waive: Iterable[str]) -> tuple[Waived, ...]:
-        """Note the unread keys of formats without objects of their own that are neither null nor false.
+        """Return notes on unread, waived position keys with a value, for formats that have no nested objects.
 
         ValueError where the caller has not waived it.
         """
@@ -207,12 +207,12 @@ class Fields:
 
 
 def wrong(key: str, rule: str, value: object) -> str:
-    """The message about a value of a config that breaks a rule."""
+    """Return the error message for a config value that breaks a rule."""
     return f"{escaped(key)} {rule}; got {validation.shown(value)}. Correct the config."
 
 
 def immutable(key: str, value: Any) -> Plain:
-    """A value that cannot be changed: lists become tuples."""
+    """Return a plain value in immutable form: lists become tuples."""
     if isinstance(value, list | tuple):
         if len(value) > LONGEST_LIST:
             raise ValueError(
@@ -225,7 +225,7 @@ def immutable(key: str, value: Any) -> Plain:
 
 
 def stated_values(stated: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Values that a caller states, by their keys; none for None."""
+    """Check the `stated` argument of a reader and return it as a dict, empty for None."""
     given = validation.instance("stated", {} if stated is None else stated, Mapping, "a dict of keys and values")
     validation.texts("stated", tuple(given))
     return dict(given)
@@ -239,7 +239,7 @@ def refuse_unknown_keys(
     *,
     remedy: str = "",
 ) -> None:
-    """Raise the error that names keys on positions which nobody understands and the caller has not waived."""
+    """Raise a ValueError that names the position keys that posenc does not know and the caller has not waived."""
     waived = frozenset(waive)
     unknown = [key for key in keys if not {key, where + key} & waived]
     if not unknown:
@@ -254,7 +254,7 @@ def refuse_unknown_keys(
 
 
 def waived_notes(keys: Iterable[tuple[str, Any]]) -> tuple[Waived, ...]:
-    """A note for each key that goes unread, with its value.
+    """Make a note for each waived key, with its value.
 
     Example:
         >>> waived_notes([("rope_style", "fancy")])
@@ -264,7 +264,7 @@ def waived_notes(keys: Iterable[tuple[str, Any]]) -> tuple[Waived, ...]:
 
 
 def _named(keys: list[str]) -> str:
-    """The keys, or the first of many."""
+    """Join the first keys, quoted and shortened, with the count of those left out."""
     more = f", and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else ""
     return (
         ", ".join(repr(key) if len(key) < LONGEST_NAME else f"{key[:LONGEST_NAME]!r}..." for key in keys[:MOST_NAMED])

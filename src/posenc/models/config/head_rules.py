@@ -33,29 +33,29 @@ RotatedSlice = Callable[[Fields, RopeParameters, str, int], Head]
 
 
 def stated_head_dim(fields: Fields, layer_type: str) -> int:
-    """head_dim, else hidden_size over heads."""
+    """Return head_dim, else hidden_size // num_attention_heads."""
     if fields.get("head_dim") is not None:
         return fields.integer("head_dim")
     return hidden_over_heads(fields, layer_type)
 
 
 def hidden_over_heads(fields: Fields, layer_type: str) -> int:
-    """hidden_size over heads, whatever head_dim says."""
+    """Return hidden_size // num_attention_heads, whatever head_dim says."""
     return fields.integer("hidden_size") // fields.integer("num_attention_heads")
 
 
 def twice_hidden_over_heads(fields: Fields, layer_type: str) -> int:
-    """Zamba 2: the input of its attention is two hidden vectors side by side."""
+    """Zamba 2: twice hidden_size over heads, since attention reads two hidden vectors side by side."""
     return 2 * fields.integer("hidden_size") // fields.integer("num_attention_heads")
 
 
 def embed_over_heads(fields: Fields, layer_type: str) -> int:
-    """Qwen2-VL's tower: hidden_size is the width of the text model."""
+    """Qwen2-VL's tower: embed_dim over heads, since its hidden_size is the width of the text model."""
     return fields.integer("embed_dim") // fields.integer("num_attention_heads")
 
 
 def global_head_dim(fields: Fields, layer_type: str) -> int:
-    """Gemma 4: full layers have heads of a width of their own."""
+    """Gemma 4: global_head_dim (512 if unstated) in full layers, unless the file has per_layer_config."""
     fields.mark_used("global_head_dim")
     if layer_type != "full_attention" or fields.json_object("per_layer_config"):
         return stated_head_dim(fields, layer_type)
@@ -63,14 +63,14 @@ def global_head_dim(fields: Fields, layer_type: str) -> int:
 
 
 def memory_head_dim(fields: Fields, layer_type: str) -> int:
-    """SAM 2: the attention over its memory."""
+    """SAM 2: head width of the memory attention, from its hidden size, downsampling rate and heads."""
     return fields.integer("memory_attention_hidden_size") // (
         fields.integer("memory_attention_downsample_rate") * fields.integer("memory_attention_num_attention_heads")
     )
 
 
 def all_heads(fields: Fields, layer_type: str) -> int:
-    """EfficientLoFTR: all heads together, half of whose channels the frequencies must be made for."""
+    """EfficientLoFTR: hidden_size, since all heads rotate as one; refuse a partial_rotary_factor that does not fit."""
     width, share = fields.integer("hidden_size"), 4.0
     if fields.states("partial_rotary_factor"):
         share = fields.real("partial_rotary_factor")
@@ -131,7 +131,7 @@ def latent_windows(fields: Fields, rope: RopeParameters, layer_type: str, layer:
 def _latent(
     rope: RopeParameters, width: int, start: int, unread: tuple[str, ...] = ("default", "proportional")
 ) -> Head:
-    """unread: the rope_types at which the class reads no share of these channels."""
+    """Make the head of latent attention; refuse a partial_rotary_factor that its rope_type reads (not in `unread`)."""
     share, ignored = rope.get("partial_rotary_factor"), rope.rope_type in unread
     if share and share.source != "class default" and share.value != 1 and not ignored:
         raise ValueError(

@@ -16,7 +16,7 @@ SCHEMA = "posenc.manifest"
 
 
 def load_config(config: Any, name: str = "config") -> dict[str, Any]:
-    """The config as a dict, of an object what its `to_dict` gives; ValueError or TypeError where it is none."""
+    """Return a config as a dict, from a mapping, an object with `to_dict`, a file or a folder; raise for others."""
     if not isinstance(config, type) and callable(getattr(config, "to_dict", None)):  # a config of transformers, say
         config = config.to_dict()
     if isinstance(config, Mapping):
@@ -38,7 +38,7 @@ def load_config(config: Any, name: str = "config") -> dict[str, Any]:
 
 
 def _refuse_arrays(held: Any, name: str) -> None:
-    """Refuse arrays, at any depth: JSON has none, and they are neither true nor false."""
+    """Raise a TypeError for a NumPy array or tensor at any depth of a config: it must be a list, as in JSON."""
     for key, value in held.items() if isinstance(held, Mapping) else enumerate(held):
         if isinstance(value, Mapping | list | tuple):
             _refuse_arrays(value, f"{name}[{key!r}]")

@@ -18,7 +18,7 @@ SettledTypes = Callable[[Fields, tuple[str, ...]], tuple[str, ...]]
 
 
 def count_of(key: str) -> LayerCount:
-    """Make the rule that a key states the count of layers."""
+    """Make a rule that reads the number of layers from a config key."""
     return lambda fields: fields.integer(key, 1, MOST_LAYERS)
 
 
@@ -26,7 +26,7 @@ num_hidden_layers = count_of("num_hidden_layers")
 
 
 def listed_or_counted(fields: Fields) -> int:
-    """Nemotron-H: as many layers as the file has types or letters for, or counts; the class has 4."""
+    """Nemotron-H: the length of layer_types or hybrid_override_pattern, else num_hidden_layers, else 4."""
     for key in ("layer_types", "hybrid_override_pattern"):
         listed = fields.get(key, listed=False)
         if listed is not None and isinstance(listed.value, str | tuple):
@@ -35,12 +35,12 @@ def listed_or_counted(fields: Fields) -> int:
 
 
 def two_in_each_layer(fields: Fields) -> int:
-    """LongCat Flash: num_layers counts layers with two attentions each."""
+    """LongCat Flash: num_hidden_layers, else twice num_layers, each of which has two attentions."""
     return num_hidden_layers(fields) if fields.states("num_hidden_layers") else 2 * count_of("num_layers")(fields)
 
 
 def cycles_of_stacks(fields: Fields) -> int:
-    """HRM: the same stacks again and again, in two kinds of cycles."""
+    """HRM: num_hidden_layers, times H_cycles · (L_cycles + 1) unless num_layers_per_stack is stated."""
     count = num_hidden_layers(fields)
     if not fields.states("num_layers_per_stack"):
         count *= fields.integer_or("H_cycles", 2, 1, 64) * (fields.integer_or("L_cycles", 3, 1, 64) + 1)
@@ -83,12 +83,12 @@ class EveryNth:
 
 
 def uniform(layer_type: str) -> LayerTypeRule:
-    """All layers of one type."""
+    """Make a rule that gives all layers one type."""
     return lambda fields, count: (layer_type,) * count
 
 
 def where_windowed(rule: LayerTypeRule) -> LayerTypeRule:
-    """The rule where the file or class has a window; else all layers are full."""
+    """Make a rule that applies `rule` where sliding_window has a value; else all layers have full attention."""
 
     def types(fields: Fields, count: int) -> tuple[str, ...]:
         windowed = fields.get("sliding_window", listed=False) is not None
@@ -161,7 +161,7 @@ def even_below_max_window_layers(fields: Fields, count: int) -> tuple[str, ...]:
 
 
 def by_prefix_and_pattern(fields: Fields, count: int) -> tuple[str, ...]:
-    """Cohere 2 with experts: first_k_dense_replace layers count by one pattern, those after them by another."""
+    """Cohere 2 with experts: every n-th layer is full, with an n of their own in the first_k_dense_replace layers."""
     first = fields.integer_or("first_k_dense_replace", 0, 0)
     patterns = [fields.integer(f"{name}sliding_window_pattern") for name in ("prefix_dense_", "")]
     steps = [(i, patterns[0]) if i < first else (i - first, patterns[1]) for i in range(count)]
@@ -203,7 +203,7 @@ def indexed_and_sliding(fields: Fields, count: int) -> tuple[str, ...]:
 
 
 def full_as_indexed(fields: Fields, types: tuple[str, ...]) -> tuple[str, ...]:
-    """Dots 3 Note: older files call layers full that choose their keys by an index, unless use_dsa says not."""
+    """Dots 3 Note: "full_attention" of older files means "indexed_attention"; the reverse where use_dsa is false."""
     chooses = _use_dsa(fields)
     if chooses is None:
         return types
@@ -232,7 +232,7 @@ def by_hybrid_override_pattern(fields: Fields, count: int) -> tuple[str, ...]:
 
 
 def by_linear_attn_config(fields: Fields, count: int) -> tuple[str, ...]:
-    """Kimi Linear: full_attn_layers of linear_attn_config, counted from 1; without them every fourth but the first."""
+    """Kimi Linear: full_attn_layers of linear_attn_config, from 1, if kda_layers is there too; else 5, 9, 13, ..."""
     stated = fields.json_object("linear_attn_config")
     lists = {} if stated is None else stated[0]
     full: Any = (i + 1 for i in range(4, count, 4))
@@ -245,7 +245,7 @@ def by_linear_attn_config(fields: Fields, count: int) -> tuple[str, ...]:
 
 
 def without_next_tokens(fields: Fields, types: tuple[str, ...]) -> tuple[str, ...]:
-    """Step 3.5: released files list the layers that predict further tokens, behind those of the model."""
+    """Step 3.5: drop the multi-token prediction layers, which released files list behind the model's layers."""
     count, more = num_hidden_layers(fields), fields.integer_or("num_nextn_predict_layers", 0, 0)
     return types[:count] if len(types) == count + more else types
 
@@ -263,13 +263,13 @@ def by_full_attn_idxs(fields: Fields, count: int) -> tuple[str, ...]:
 
 
 def full_sliding_conv(fields: Fields, count: int) -> tuple[str, ...]:
-    """LFM3: of four layers one attends to all, one to a window, and two are convolutions."""
+    """LFM3: sliding attention, conv, full attention, conv, over and over; layer 0 is a convolution as well."""
     cycle = ("sliding_attention", "conv", "full_attention", "conv")
     return tuple(cycle[i % 4] if i else "conv" for i in range(count))
 
 
 def by_block_types(fields: Fields, count: int) -> tuple[str, ...]:
-    """RecurrentGemma: block_types over and over."""
+    """RecurrentGemma: block_types, repeated; "attention" is full attention, any other word a recurrent layer."""
     blocks = fields.require("block_types").value
     if not isinstance(blocks, tuple) or not blocks:
         raise TypeError(wrong("block_types", "must list the types of blocks", blocks))
@@ -278,7 +278,7 @@ def by_block_types(fields: Fields, count: int) -> tuple[str, ...]:
 
 
 def by_layers_block_type(fields: Fields, count: int) -> tuple[str, ...]:
-    """Zamba 2 without layers_block_type: the list of its class, which has 54."""
+    """Zamba 2 without layers_block_type: the hybrid layers of the class's default list of 54, all others linear."""
     hybrid = {6, 12, 18, 24, 30, 36, 42, 47, 51}
     return tuple("hybrid" if i in hybrid else "linear_attention" for i in range(count))
 

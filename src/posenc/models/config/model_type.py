@@ -1,4 +1,4 @@
-"""A row of the table of model types: what their classes do with positions and no config says."""
+"""Rows of the table of model types: how a type's class treats positions where the config does not say."""
 
 from __future__ import annotations
 

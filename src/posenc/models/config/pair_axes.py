@@ -34,7 +34,7 @@ class PairAxes:
 
 @dataclass(frozen=True)
 class AxisLayout:
-    """A rule that shares pairs among axes.
+    """Rule that assigns the pairs of a head to the axes of positions (time, height, width).
 
     Attributes:
         text: What it does, for docs.
@@ -52,7 +52,7 @@ class AxisLayout:
 
 
 def pair_axes(layout: AxisLayout, width: int, sections: object) -> PairAxes:
-    """The axes of the pairs of `width` rotated channels."""
+    """Assign the pairs of `width` rotated channels to axes by a layout; `sections` is the file's mrope_section."""
     counts = _counts(sections) if layout.stated else ()
     if width % layout.divisor:
         raise ValueError(f"head_dim must be divided evenly among the axes; got {width} channels. Correct the config.")
@@ -70,7 +70,7 @@ def _counts(sections: object) -> Sections:
 def layout(
     *, stated: bool = False, divisor: int = 4, rotated: Callable[[int], int] | None = None
 ) -> Callable[[Callable[[int, Sections], PairAxes]], AxisLayout]:
-    """Make a layout of a function, whose docstring is its text."""
+    """Make a decorator that turns a function into an AxisLayout, with the function's docstring as its text."""
 
     def made(of: Callable[[int, Sections], PairAxes]) -> AxisLayout:
         text = (of.__doc__ or "").rstrip(".")

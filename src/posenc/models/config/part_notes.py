@@ -15,19 +15,19 @@ UNREAD_PART = "is left out"
 
 
 def notes_of_ignored_keys(ignored: Mapping[str, Any], where: str) -> Iterator[Idle]:
-    """Note the keys that the class of a config has and does not use."""
+    """Note the keys of a config that its class ignores, with their values."""
     return (
         Idle(f"{where}{key} = {validation.shown(value)} is not read by its class") for key, value in ignored.items()
     )
 
 
 def note_of_part_left_out(place: str, model_type: str, why: str) -> NotRead:
-    """Note a part that a model is read without."""
+    """Make the note on a part that is left out of what is read."""
     return NotRead(f"{place} {UNREAD_PART}: {model_type} {why}")
 
 
 def notes_of_unread_parts(data: Mapping[str, Any], where: str) -> tuple[NotRead, ...]:
-    """Note the configs inside one whose class is not known: what they are to it, nobody has read."""
+    """Note the nested configs of a config whose class is not known, since none of them is read."""
     inside = [key for key, part in data.items() if isinstance(part, Mapping) and "model_type" in part]
     return tuple(NotRead(f"{where}{key} is not read; give it to from_config by itself") for key in inside)
 
@@ -35,7 +35,7 @@ def notes_of_unread_parts(data: Mapping[str, Any], where: str) -> tuple[NotRead,
 def notes_of_missing_parts(
     data: Mapping[str, Any], known: ConfigClass, options: Options, where: str
 ) -> tuple[str, ...]:
-    """Note the configs inside that a file of this class can hold, and that are waived or missing."""
+    """Note the nested configs of this class that the caller waives, or that the file lacks and the class fills in."""
     waived = [key for key in known.parts if key in options.waive and (key in data or key not in known.optional)]
     filled = [key for key in known.parts if key not in (*known.optional, *options.waive, "attn_config")]
     missing = [key for key in filled if not isinstance(data.get(key), Mapping)]

@@ -20,7 +20,7 @@ PatchRule = Callable[[Fields, LayerGroup], PatchPositions | None]
 
 
 def patches_of_table(fields: Fields, group: LayerGroup) -> PatchPositions | None:
-    """The rows and columns that the table of a group says, where its class has no other habit."""
+    """Default rule: rows and columns of the grid or window of the group's own table or bias."""
     for encoding in group.encodings:
         if isinstance(encoding, GridLearned) and len(encoding.sizes) == 2:
             return PatchPositions(front=encoding.prefix, sizes=None if group.resizing else encoding.sizes)
@@ -34,17 +34,17 @@ def patches_of_table(fields: Fields, group: LayerGroup) -> PatchPositions | None
 
 
 def always(patches: PatchPositions) -> PatchRule:
-    """These positions in every group with an encoding."""
+    """Make a rule that gives `patches` to every group with an encoding."""
     return lambda fields, group: patches if group.encodings else None
 
 
 def where_rotated(patches: PatchPositions, table: PatchRule = patches_of_table) -> PatchRule:
-    """These positions where patches rotate, and those of a rule in the group of the table."""
+    """Make a rule that gives `patches` to groups that rotate, and follows the rule `table` in all others."""
     return lambda fields, group: patches if group.rotary_encoding is not None else table(fields, group)
 
 
 def in_squares(patches: PatchPositions, table: PatchRule = patches_of_table) -> PatchRule:
-    """The same, in squares of spatial_merge_size patches, one after another."""
+    """As `where_rotated`, with patches in squares of spatial_merge_size × spatial_merge_size, one after another."""
 
     def rule(fields: Fields, group: LayerGroup) -> PatchPositions | None:
         found = where_rotated(patches, table)(fields, group)
@@ -57,13 +57,13 @@ def in_squares(patches: PatchPositions, table: PatchRule = patches_of_table) -> 
 
 
 def without_front(fields: Fields, group: LayerGroup) -> PatchPositions | None:
-    """A table whose rows in front are never read."""
+    """Rule for a table whose rows in front of the patches are never read."""
     found = patches_of_table(fields, group)
     return found and replace(found, front=0)
 
 
 def by_share(fields: Fields, group: LayerGroup) -> PatchPositions | None:
-    """A table that images of another grid read by their share of height and width."""
+    """Rule for a table that an image of another grid reads at each patch's fraction of height and width."""
     found = patches_of_table(fields, group)
     return found and replace(found, shared=True)
 

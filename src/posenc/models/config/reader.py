@@ -140,7 +140,7 @@ def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
 
 
 def _with_own(types: Sequence[ModelType]) -> Mapping[str, ModelType]:
-    """The rows that are known here, and over them the caller's own."""
+    """Merge the known rows of model types with the caller's own, which win."""
     what = "a tuple of posenc.models.ModelType, types=(mine,)"
     listed = validation.instance("types", types, Sequence, what)
     own = [validation.instance("types", row, ModelType, what) for row in listed]
@@ -156,7 +156,7 @@ def _is_own(model_type: str, options: Options) -> bool:
 
 
 def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where: str = "") -> Positions:
-    """The groups of one config, and of the configs inside it."""
+    """Read the groups of one config and of its nested configs, with notes."""
     same = () if model_type in options.types else note_of_other_name(model_type, where)
     model_type = _read_as(model_type, options)
     known = config_classes().get(model_type, UNKNOWN_CLASS)
@@ -195,18 +195,18 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
 
 
 def _read_as(model_type: str, options: Options) -> str:
-    """The type that a type is under another name; a row of the caller's comes first."""
+    """Resolve a model type that is an alias (`SAME_AS`), unless the table or the caller has a row for it."""
     return model_type if model_type in options.types else SAME_AS.get(model_type, model_type)
 
 
 def note_of_other_name(model_type: str, where: str) -> tuple[str, ...]:
-    """Note that a type is read as the one that it is under another name."""
+    """Note that a model type is an alias, and which type it is read as."""
     other = SAME_AS.get(model_type)
     return () if other is None else (f"{where}model_type = {model_type!r} is {other} under another name, and read so",)
 
 
 def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
-    """The notes of a type whose layers know no position, and have no group to carry them."""
+    """Return the notes of a type that has a `reader`, whose groups do not carry them, each with its part in front."""
     before = f"{where.removesuffix('.')}: " if where else ""
     return tuple(type(note)(before + note) for note in row.notes if row.reader is not None)
 
@@ -231,7 +231,7 @@ def _stated_row(model_type: str, stated: Mapping[str, Any], data: Mapping[str, A
 def _read_parts(
     data: Mapping[str, Any], model_type: str, known: ConfigClass, inside: list[str], options: Options, where: str
 ) -> Positions:
-    """A model made of parts, each with a config of its own."""
+    """Read a model made of parts, each with a config of its own: their groups, with notes."""
     notes: tuple[str, ...] = ()
     if "text_config" in known.parts and "text_config" not in (*inside, *options.waive):
         inside = ["text_config", *inside]
@@ -261,7 +261,7 @@ def _read_parts(
 def _handed_down(
     data: Mapping[str, Any], model_type: str, known: ConfigClass, inside: list[str], where: str
 ) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """A config whose parts hold the key that the model writes over theirs, and a note on it."""
+    """Copy the key by which a model overrides its parts' own (`HANDED_DOWN`) into their configs, with a note."""
     if model_type not in HANDED_DOWN:
         return data, ()
     key, name, parts = HANDED_DOWN[model_type]
@@ -274,7 +274,7 @@ def _handed_down(
 def _read_inside(
     data: Mapping[str, Any], known: ConfigClass, inside: list[str], options: Options, where: str
 ) -> Positions:
-    """The groups of the configs inside a config, each read as the class around it reads it."""
+    """Read the groups of the nested configs of a config, each by the model type that the outer class gives it."""
     read: dict[str, Groups] = {}
     notes: list[str] = []
     for key in inside:
@@ -300,7 +300,7 @@ def _read_inside(
 
 
 def _told_apart(read: Mapping[str, Groups]) -> Groups:
-    """The groups of configs inside one; parts that several of them have are named by their key, but for the main one's.
+    """Join the groups of nested configs; parts that several have are named by their config's key, save the main one's.
 
     Layer 3 of the talker of Qwen3-Omni is not layer 3 of its thinker.
     """

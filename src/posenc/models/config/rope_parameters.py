@@ -1,4 +1,4 @@
-"""rope_parameters, in both spellings of the files, as the values that count."""
+"""Values of a rotation, from rope_parameters or rope_scaling, the keys next to them and the class's defaults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posenc.models.model_positions import Source, Value
 
 @dataclass(frozen=True)
 class RopeType:
-    """A rope_type.
+    """Rules of a rope_type: its scaling, and the keys of rope_parameters that it reads.
 
     Attributes:
         scaling: The class of its scalings.
@@ -100,7 +100,7 @@ class RopeParameters:
     unread: tuple[Value, ...] = ()
 
     def get(self, name: str) -> Value | None:
-        """A value that is there and not null."""
+        """Return the value of this name; None where it is missing or null."""
         for value in self.values:
             if value.name == name and value.value is not None:
                 return value
@@ -112,7 +112,7 @@ class RopeParameters:
         return name if value is None else value.key
 
     def real(self, name: str, default: float | None = None) -> float:
-        """A number; where it is absent `default`, or an error that names it where there is none."""
+        """Return a value as a float, or `default` where it is absent; ValueError where there is neither."""
         value = self.get(name)
         if value is not None:
             return validation.real(value.key, value.value, 0.0, 1e30)
@@ -122,14 +122,14 @@ class RopeParameters:
 
     @property
     def rope_type(self) -> str:
-        """The rope_type by its present name."""
+        """The rope_type, older names translated; "default" where none is stated."""
         value = self.get("rope_type")
         if value is None:
             return "default"
         return validation.choice(value.key, OLDER_TYPES.get(str(value.value), value.value), tuple(ROPE_TYPES))
 
     def updated(self, *values: Value) -> RopeParameters:
-        """With these values in place of those of the same names."""
+        """Return a copy with these values added, in place of those of the same names."""
         return RopeParameters(_frozen({value.name: value for value in (*self.values, *values)}).values, self.unread)
 
     def without(self, names: Iterable[str]) -> RopeParameters:
@@ -137,13 +137,13 @@ class RopeParameters:
         return RopeParameters(tuple(value for value in self.values if value.name not in left_out), self.unread)
 
     def read_by(self, also_known: frozenset[str]) -> RopeParameters:
-        """With the values of keys that no reader understands set aside."""
+        """Return a copy whose values of unknown keys are moved to `unread`; `also_known` keys are not unknown."""
         unknown = self.unknown_keys(also_known)
         unread = tuple(value for value in self.values if value.key in unknown)
         return RopeParameters(tuple(value for value in self.values if value.key not in unknown), unread)
 
     def left_out_by(self, names: Iterable[str], also_known: frozenset[str] = frozenset()) -> list[Value]:
-        """Values that go unread where these names, or these places in the file, are waived."""
+        """Return the values that are waived by these names, or by the places in the file of unknown keys."""
         waived = frozenset(names)
         unknown = self.unknown_keys(also_known)
         return [
@@ -175,7 +175,7 @@ def _frozen(values: Mapping[str, Value]) -> RopeParameters:
 def one_rotation(
     fields: Fields, keys: Mapping[str, str] = OUTER_KEYS, known: ConfigClass | None = None
 ) -> RopeParameters:
-    """Return the values of a model with one rotation.
+    """Return the values of the one rotation that all layers of a model share.
 
     In this order: what the caller states, rope_scaling or rope_parameters, keys next to them (as `keys` spells them),
     what the class fills in (`known`, or that of the config).
@@ -196,7 +196,7 @@ def one_rotation(
 
 
 def rope_values(rope: Mapping[str, Any], source: Source, path: str, *, older_type: bool = True) -> dict[str, Value]:
-    """A dict as values; the older "type" as "rope_type", where the class reads it (older_type)."""
+    """Convert a rope dict to Values by key; with `older_type`, "type" stands in for a missing "rope_type"."""
     values = {key: Value(key, immutable(path + key, value), source, path + key) for key, value in rope.items()}
     if older_type and rope.get("rope_type") is None and rope.get("type") is not None:
         values["rope_type"] = replace(values["type"], name="rope_type")
@@ -206,7 +206,7 @@ def rope_values(rope: Mapping[str, Any], source: Source, path: str, *, older_typ
 def _completed(
     fields: Fields, rope: Mapping[str, Value], filled: Mapping[str, Value], keys: Mapping[str, str], known: ConfigClass
 ) -> dict[str, Value]:
-    """Values completed from the keys next to them and from the class; a null that the file states stays one."""
+    """Complete rope values from keys next to the rope dict and from class defaults; a null in the file stays null."""
     values = dict(rope)
     for name, key in keys.items():
         if key in fields.options.stated or (name not in values and fields.states(key)):
@@ -229,7 +229,7 @@ def _completed(
 def rotation_by_layer_type(
     fields: Fields, types: tuple[str, ...], older: Mapping[str, OlderBase] | None = None, *, older_type: bool = True
 ) -> dict[str, RopeParameters | None]:
-    """The values of every type of layer of a model with a rotation for each; None for a type without one.
+    """Return the rope values of each layer type of a model with a rotation for each; None for a type without one.
 
     older_type: whether the class reads "type" where "rope_type" is missing.
     """
@@ -293,7 +293,7 @@ def _of_layer_type(
 
 
 def _with_outer_share(fields: Fields, values: dict[str, Value]) -> dict[str, Value]:
-    """Values with the partial_rotary_factor next to their object, where they have none of their own."""
+    """Add the partial_rotary_factor that stands outside the rope dict to values that have none of their own."""
     if "partial_rotary_factor" in values or not fields.states("partial_rotary_factor"):
         return values
     return {**values, "partial_rotary_factor": fields.require("partial_rotary_factor")}

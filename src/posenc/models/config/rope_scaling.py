@@ -1,4 +1,4 @@
-"""rope_parameters as scalings, and scalings as rope_parameters."""
+"""Conversion of rope_parameters to frequency scalings (linear, YaRN, ...) and back."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _yarn(rope: RopeParameters, factor: float, original: int, attention: float |
 
 
 def _whole(length: Value | None) -> int:
-    """A length of the file; an error that names max_position_embeddings where there is none."""
+    """Return a length of the file as an int; ValueError that asks for max_position_embeddings where it is None."""
     if length is None:
         raise ValueError(
             "max_position_embeddings must be known for this rope_type; neither the file nor the class has it. "
@@ -76,7 +76,7 @@ def _divisors(rope: RopeParameters, name: str) -> tuple[Any, ...]:
 
 
 def rope_parameters_of(base: float, scaling: Scaling | None) -> dict[str, Any]:
-    """The keys of a config that state a base and a scaling.
+    """Return the rope_parameters that state a base and a scaling.
 
     Example:
         >>> rope_parameters_of(10_000.0, Linear(factor=2.0))

@@ -21,7 +21,7 @@ from posenc.phase import Numerics
 def rotary_encoding(
     fields: Fields, rope: RopeParameters, head: Head, pairing: PairLayout, axes: PairAxes | None, longest: Value | None
 ) -> RotaryEncoding:
-    """The encoding of a rotation, inside its head."""
+    """Build the encoding of a rotation, as a Partial where not all channels of the head rotate."""
     if rope.get("rope_theta") is None:
         raise ValueError(
             "rope_theta must be known; neither the file nor the class has it. State it: stated={'rope_theta': …}."
@@ -41,7 +41,7 @@ def rotary_encoding(
 def _over_axes(
     axes: PairAxes, base: float, pairing: PairLayout, numerics: Numerics, scaling: Scaling | None
 ) -> AxialRoPE:
-    """The rotation over axes, as `axial` makes it."""
+    """Build the AxialRoPE whose pairs rotate by several coordinates of a position."""
     if not axes.in_revolutions:
         return AxialRoPE(
             axes.axis, axes.frequency_index, axes.frequency_dim, base, pairing, axes.blocks, numerics, scaling

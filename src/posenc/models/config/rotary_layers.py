@@ -25,7 +25,7 @@ AXES_KEYS = ("mrope_section", "mrope_interleaved")
 
 
 def rotary_groups(fields: Fields, row: ModelType) -> Groups:
-    """A group for each type of layer, rotation and head, in the order of the layers."""
+    """Make a group for each combination of layer type, rotation, head and window, in the order of the layers."""
     types = layer_types(fields, row.layer_count(fields), row.layer_types, row.settled_types)
     rotations = _without_waived(fields, row, row.rotations(fields, types))
     if len(rotations) != len(types):
@@ -54,7 +54,7 @@ def rotary_groups(fields: Fields, row: ModelType) -> Groups:
 
 
 def _without_waived(fields: Fields, row: ModelType, stated: LayerRotations) -> LayerRotations:
-    """The rotations of the layers without waived values: equal ones are one object, and each is looked at once."""
+    """Drop waived values and set unknown ones aside in each layer's rotation; equal rotations become one object."""
     waive, known = fields.options.waive, _rope_keys(row)
     of_stated: dict[int, RopeParameters | None] = {id(None): None}
     distinct: dict[RopeParameters, RopeParameters] = {}
@@ -72,7 +72,7 @@ def _rope_keys(row: ModelType) -> frozenset[str]:
 
 
 def _with_window(fields: Fields, window: NearKeys | None, group: LayerGroup) -> LayerGroup:
-    """A group and its window, with the values that this follows from."""
+    """Add a window, and the config values that it follows from, to a group."""
     if window is None:
         return group
     return replace(group, window=window, values=(*group.values, *fields.values_of(*WINDOW_KEYS)))
@@ -107,7 +107,7 @@ def _rotary_group(
 
 
 def _notes_of_unread(fields: Fields, row: ModelType, rope: RopeParameters) -> tuple[str, ...]:
-    """Notes on keys of a rotation that its rope_type, its class or no class reads."""
+    """Note the keys of a rotation that go unread: by its rope_type, by its class or by every class."""
     share, waived = rope.get("partial_rotary_factor"), fields.options.waive
     left = [(value.name, value.key, value.value) for value in rope.unread if value.key not in waived]
     if share and share.source != "class default" and rope.rope_type == "default" and not _counts_share(row):

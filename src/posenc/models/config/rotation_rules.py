@@ -102,7 +102,7 @@ class ByLayerType:
 
 
 def _with_rotary_dim(fields: Fields, rope: RopeParameters) -> RopeParameters:
-    """MiniMax-M2: a count of channels in place of a fraction."""
+    """MiniMax-M2: make the partial_rotary_factor from rotary_dim, a count of channels of head_dim."""
     fields.mark_used("rotary_dim")
     share = rope.get("partial_rotary_factor") or rope.get("rope_type")
     if not fields.states("rotary_dim") or (share and share.source == "file"):
@@ -128,7 +128,7 @@ def sliding_and_first_dense(fields: Fields, types: tuple[str, ...]) -> LayerRota
 
 
 def _dense_layers(fields: Fields, count: int) -> frozenset[int]:
-    """mlp_layer_types, or the first_k_dense_replace first ones."""
+    """Return the layers that mlp_layer_types calls dense, else the first first_k_dense_replace layers."""
     listed = fields.get("mlp_layer_types", listed=False)
     if listed is not None and isinstance(listed.value, tuple):
         return frozenset(i for i, kind in enumerate(listed.value) if kind == "dense")
@@ -192,7 +192,7 @@ def object_for_each_type(fields: Fields, types: tuple[str, ...]) -> LayerRotatio
 
 
 def by_no_rope_layers(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
-    """Llama 4, SmolLM3: no_rope_layers holds 1 for a layer that does rotate."""
+    """Llama 4, SmolLM3: one rotation for the layers with 1 in no_rope_layers, None for those with 0."""
     flags, rope = rope_flags(fields, len(types)), one_rotation(fields)
     return tuple(rope if rotates else None for rotates in flags)
 

@@ -39,7 +39,7 @@ def conformer_scores(fields: Fields, group: LayerGroup, *, notes: tuple[str, ...
 
 
 def _clipped_distances(fields: Fields, group: LayerGroup, chosen: Value, notes: tuple[str, ...]) -> LayerGroup:
-    """Wav2Vec2-BERT: keys of distances up to a number of frames to each side, and no values."""
+    """Wav2Vec2-BERT: Shaw's relative keys, distances clipped to a number of frames on each side; no relative values."""
     width = fields.integer("hidden_size") // fields.integer("num_attention_heads")
     reach = ("left_max_position_embeddings", "right_max_position_embeddings")
     encoding = Shaw(width, *(fields.integer(key, 0, 1 << 20) for key in reach))
@@ -89,14 +89,14 @@ def seamless(fields: Fields) -> Groups:
 
 
 def _sines(fields: Fields, part: str, width: int, padding: str) -> LayerGroup:
-    """Sines as tensor2tensor has them, counted from behind the padding token."""
+    """Make tensor2tensor's sinusoids for one part, whose first position is the padding token's id + 1."""
     start, numerics = fields.integer(padding, 0) + 1, fields.options.numerics
     encoding = Sinusoidal(width, layout="concatenated", exponent="i/(d/2-1)", start=start, numerics=numerics)
     return LayerGroup(part, "embedding", (), (encoding,), values=fields.values_of("hidden_size", padding))
 
 
 def wavlm(fields: Fields) -> Groups:
-    """WavLM: T5's buckets, gated by what each query reads."""
+    """WavLM: T5's bucketed biases, each multiplied by a gate computed from the query."""
     heads, width = fields.integer("num_attention_heads"), fields.integer("hidden_size")
     bias = T5Bias(heads, fields.integer("num_buckets"), fields.integer("max_bucket_distance"), bidirectional=True)
     fields.mark_used("num_conv_pos_embeddings", "num_conv_pos_embedding_groups")

@@ -26,7 +26,7 @@ WITHIN_WINDOWS = "positions are rows and columns within a window; windows are no
 
 
 def beit(fields: Fields) -> Groups:
-    """BEiT: a number for each distance of two patches, with rows of its own for the class token; a table if asked."""
+    """BEiT: a bias by row and column distance, with rows of its own for the class token; a learned table if stated."""
     sides = grid_sides(fields)
     groups: list[LayerGroup] = []
     if fields.flag("use_absolute_position_embeddings"):
@@ -68,7 +68,7 @@ def _whole_layers(fields: Fields, count: int) -> frozenset[int]:
 
 
 def swin_without_table(fields: Fields) -> Groups:
-    """Kin of Swin: its tables of distances, and no other; the table that they add has a row that Swin's has not."""
+    """Kin of Swin: its biases alone; refuse use_absolute_embeddings, whose table has a class token row Swin lacks."""
     if fields.flag("use_absolute_embeddings"):
         raise ValueError(
             f"{fields.where}use_absolute_embeddings must be false to be read; got True, a table with a row for a class "
@@ -78,7 +78,7 @@ def swin_without_table(fields: Fields) -> Groups:
 
 
 def swin(fields: Fields) -> Groups:
-    """Swin: a table of distances within a window, for each stage its own heads."""
+    """Swin: a bias table by distance within a window, in each stage for that stage's number of heads."""
 
     def encoding(stage: int, heads: int) -> Encoding:
         return WindowBias(heads, (side_length(fields, "window_size"),) * 2)
@@ -87,7 +87,7 @@ def swin(fields: Fields) -> Groups:
 
 
 def swinv2(fields: Fields) -> Groups:
-    """Swin v2: in place of the table, a network of the logarithms of distances."""
+    """Swin v2: biases that a network computes from logarithms of distances (LogCPB), in place of Swin's table."""
 
     def encoding(stage: int, heads: int) -> Encoding:
         window = min(side_length(fields, "window_size"), grid_sides(fields)[0] >> stage)

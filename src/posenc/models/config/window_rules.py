@@ -1,4 +1,4 @@
-"""Keys near a query that its layer sees: a rule for each habit of the classes."""
+"""Sliding windows and chunks that limit the keys a query sees: a rule for each habit of the classes."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ STATE_LAYER_TYPES = (
 
 
 class UnknownWindows(NotRead):
-    """The note on a model type that is not known here: nobody has read what its layers see."""
+    """Note on an unknown model type: posenc does not know which keys its layers see."""
 
     __slots__ = ()
 
 
 def note_of_unknown_windows(model_type: str, file: Mapping[str, Any], where: str) -> UnknownWindows:
-    """The note, with the keys of the file that may say what layers see.
+    """Make the `UnknownWindows` note of a file, with its keys that may state windows or layer schedules.
 
     Example:
         >>> note_of_unknown_windows("mine", {"sliding_window": 4096, "use_cache": True}, "")
@@ -68,7 +68,7 @@ def note_of_unknown_windows(model_type: str, file: Mapping[str, Any], where: str
 
 
 def schedules(file: Mapping[str, Any]) -> list[str]:
-    """The keys of a file that list something else for some layers than for others.
+    """Return the keys of a file whose lists, or pattern words such as "MEM*", differ from layer to layer.
 
     Example:
         >>> schedules({"attn_type_list": [0, 0, 1], "sliding_window": 4096, "layer_types": ["full_attention"] * 3})
@@ -81,7 +81,7 @@ def schedules(file: Mapping[str, Any]) -> list[str]:
 
 
 def _differs_by_layer(key: str, value: Any, layers: Any) -> bool:
-    """Whether items differ, or letters of a word that has one for each layer, or is called a pattern."""
+    """Whether a list has unequal items, or a word of layer letters (one a layer, or of a key with "pattern") does."""
     if isinstance(value, str):
         return LETTERS.fullmatch(value) is not None and ("pattern" in key or len(value) == layers) and len({*value}) > 1
     return isinstance(value, list | tuple) and any(item != value[0] for item in value)
@@ -147,7 +147,7 @@ def where_used(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys |
 
 
 def nowhere(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
-    """Unlimited OCR: windows concern generated tokens alone, which forget others; DeepSeek-OCR 2's encoder has none.
+    """Return no window: Unlimited OCR's limits generated tokens alone; DeepSeek-OCR 2's encoder has none.
 
     Also of a type that is not known here, whose windows nobody has read; a note says so.
     """
@@ -186,7 +186,7 @@ def both_sides_or_half(fields: Fields, types: tuple[str, ...], layer: int) -> Ne
 
 
 def half_of_local_attention(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
-    """ModernBERT: half of local_attention on both sides; its class takes sliding_window for this half, and first."""
+    """ModernBERT: sliding_window positions on both sides where the file states it, else half of local_attention."""
     if not _slides(types, layer):
         return None
     half = _size(fields) if fields.states("sliding_window") else None
@@ -217,7 +217,7 @@ def half_before(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys 
 
 
 def halves_of_window(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
-    """T5Gemma 2's encoder: sliding_window keys and one more, half of them on each side."""
+    """T5Gemma 2's encoder: sliding_window keys in all, the query's own among them, split between both sides."""
     size = _size(fields)
     return None if size is None or not _slides(types, layer) else Window((size + 1) // 2 - 1, size // 2)
 
@@ -234,9 +234,9 @@ def short_and_long(fields: Fields, types: tuple[str, ...], layer: int) -> NearKe
 
 
 def pair_for_each_layer(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
-    """Moonshine's streaming encoder.
+    """Moonshine's streaming encoder: a window for each layer, with sides of different sizes.
 
-    sliding_windows lists for each layer how many keys before and behind, one more than that.
+    sliding_windows lists (before, behind) for each layer, each one more than the keys seen there; 0 behind is none.
     """
     pairs = fields.require("sliding_windows")
     listed = pairs.value if isinstance(pairs.value, tuple) else ()
@@ -248,7 +248,7 @@ def pair_for_each_layer(fields: Fields, types: tuple[str, ...], layer: int) -> N
 
 
 def own_block(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
-    """Qwen 2.5 Omni's decoder of sound: the block of block_size frames, unless the layer looks into the next ones."""
+    """Qwen 2.5 Omni's audio decoder: blocks of block_size frames, but none in layers that look ahead or backward."""
     looking = (fields.get("look_ahead_layers"), fields.get("look_backward_layers"))
     if any(listed and isinstance(listed.value, tuple) and layer in listed.value for listed in looking):
         return None

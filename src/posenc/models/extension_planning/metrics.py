@@ -1,4 +1,4 @@
-"""Effects of other frequencies on a trained model, in numbers that are computed and not guessed."""
+"""Computed effects of changed RoPE frequencies on a trained model: slowed pairs, unseen angles, mean cosines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEMORY = 63
 
 @dataclass(frozen=True)
 class Band:
-    """Pairs that make about as many revolutions over the trained length.
+    """Band of pairs that make similar numbers of revolutions over the trained length.
 
     Attributes:
         name: "fast" from 32 revolutions on, "middle" from one, "slow" below.
@@ -66,7 +66,7 @@ class Figures:
 def figures(
     trained: PairRotation, new: PairRotation, trained_length: int, length: int, typical: int, short: PairRotation
 ) -> Figures:
-    """Compare two rotations; `short` serves inputs of the typical length, and is `new` where that does not count."""
+    """Compare a new rotation with the trained one; `short` is the rotation that serves inputs of `typical` length."""
     before, after = trained.radians(), new.radians()
     revolutions = before * trained_length / (2 * math.pi)
     reach = np.divide(after * length, before * trained_length, out=np.ones_like(after), where=before > 0)
@@ -85,7 +85,7 @@ def figures(
 
 
 def _disturbance(before: np.ndarray, after: np.ndarray, revolutions: np.ndarray, reach: np.ndarray) -> float:
-    """Zero where fast pairs are as they were and slow ones stay where they have been."""
+    """Sum ln(slowing) of pairs with a full trained revolution and ln(reach) of slower ones; each at least 0."""
     slowed = np.nan_to_num(slowed_by(before, after), nan=np.inf)
     return float(np.log(np.maximum(np.where(revolutions >= SLOW, slowed, reach), 1.0)).sum())
 
@@ -164,7 +164,7 @@ def base_bound(dim: int, length: int, unrotated: int = 0) -> float:
 
 @lru_cache(maxsize=64)
 def _least_base(dim: int, length: int, unrotated: int) -> float:
-    """The bound for numbers that have been checked."""
+    """Search the least base of `base_bound`, for arguments that have been checked."""
     exponents, failed = np.arange(0, dim, 2) / dim, np.array([1])
     # With infinitely many pairs the bound is 1.6 · length (kexue.fm/archives/10122), and with fewer it is higher.
     base = length / 2 if not unrotated else 1.0

@@ -224,7 +224,7 @@ def plan_context(
 
 
 def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ...]]:
-    """The layers that see the whole context, and what is left as it is."""
+    """Return a group of layers that see the whole context, and a line for each group that is not planned for."""
     part = "text" if "text" in positions.parts else positions.parts[0]
     whole = [group for group in positions.of(part) if group.rotary_encoding is not None and sees_whole_context(group)]
     if len({group.rotary_encoding for group in whole}) != 1:
@@ -244,7 +244,7 @@ def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ..
 def _measured(
     candidate: ScalingCandidate, data: Mapping[str, Any], target: Target, trained: int, typical: int
 ) -> RankedCandidate:
-    """Add figures and text to a candidate; `target` has the rotation as it is."""
+    """Add figures and config snippets to a candidate; `target.new` is the unchanged rotation."""
     rotations = (target.new, candidate.encoding, candidate.short)
     before, new, short = (pair_rotation(rewrapped(target.group.rotary_encoding, rope)) for rope in rotations)
     if before is None or new is None or short is None:

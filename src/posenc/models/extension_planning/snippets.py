@@ -37,7 +37,7 @@ class Target:
     windows: bool = False
 
     def replaced(self) -> tuple[LayerGroup, ...]:
-        """The groups of the model as they shall be."""
+        """Return the model's groups with the new rotation in the layers that change."""
         return tuple(
             replace(group, encodings=(rewrapped(group.rotary_encoding, self.new),)) if self._changes(group) else group
             for group in self.positions.groups
@@ -54,7 +54,7 @@ def sees_whole_context(group: LayerGroup) -> bool:
 
 
 def rewrapped(encoding: RotaryEncoding | None, inner: RoPE) -> RotaryEncoding:
-    """The new rotation in the head of the old one."""
+    """Put a new RoPE in place of the one inside an encoding's Partial and Backward wrappers."""
     if isinstance(encoding, Partial | Backward):
         return replace(encoding, encoding=rewrapped(encoding.encoding, inner))
     return inner
@@ -122,7 +122,7 @@ def _texts(config: Mapping[str, Any], target: Target) -> dict[str, str]:
 
 
 def _llama_cpp(encoding: RoPE, length: int) -> str:
-    """Options of llama.cpp, "" where it has none: scalings as in a GGUF file's keys, over a file without a scaling."""
+    """Return a llama-server command for a GGUF file without a scaling; "" where no option states the encoding's."""
     scaling, start = encoding.scaling, f"llama-server -m MODEL.gguf -c {length}"
     if scaling is None:
         return f"{start} --rope-scaling none --rope-freq-base {encoding.base:.7g}"

@@ -15,7 +15,7 @@ from posenc.core.rotation import PairLayout
 
 @dataclass(frozen=True)
 class Architecture:
-    """Architectures that rotate alike.
+    """Facts on GGUF architectures that rotate alike.
 
     Attributes:
         names: As files state them under general.architecture.

@@ -62,7 +62,7 @@ def read_gguf(path: str | Path) -> GGUFHead:
 
 
 class _Reader:
-    """Reads the bytes one after another, from `at` on."""
+    """Sequential reader of a GGUF file's head; `at` is the next byte."""
 
     def __init__(self, path: Path, data: mmap.mmap) -> None:
         self.path, self.data, self.at, self.words = path, data, 0, 0
@@ -118,7 +118,7 @@ class _Reader:
         return struct.unpack_from(f"<{count}{form}", self.data, self.at - size) if count <= LONGEST_LIST else None
 
     def skip(self, count: int) -> None:
-        """Walk over so many words: the vocabulary, which every file has."""
+        """Skip `count` strings, such as the vocabulary, without decoding them."""
         self.words += count
         if self.words > MOST_WORDS:
             raise _bad(self.path, f"it states {self.words} words")
@@ -135,7 +135,7 @@ class _Reader:
         return _FORMATS[kind]
 
     def tensor(self) -> tuple[str, tuple[tuple[int, ...], int, int]]:
-        """A name, with its shape, type and offset."""
+        """Read a tensor's entry: its name, and (shape, type, offset)."""
         name, axes = self.text(), self.number("I")
         if axes > 8:
             raise _bad(self.path, f"{name!r:.80} has {axes} axes")
@@ -149,7 +149,7 @@ class _Reader:
         return -(-self.at // alignment) * alignment
 
     def stored(self, name: str, start: int, shape: tuple[int, ...], kind: int, offset: int) -> StoredTensor:
-        """A tensor in its place; of size 0 where its type is not read, or it does not lie inside the file."""
+        """Return where a tensor lies in the file; of size 0 where its type is not read, or it does not lie inside."""
         dtype, count = _TYPES.get(kind, f"type {kind}"), math.prod(shape)
         size = count * _BYTES.get(dtype, 0)
         numbers, width = (COLUMNS, BLOCKS[dtype]) if dtype in BLOCKS else PACKED.get(dtype, (0, 0, 0))[:2]

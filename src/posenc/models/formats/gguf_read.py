@@ -94,7 +94,7 @@ def from_gguf(
 def _without_draft(
     keys: _Keys, groups: tuple[LayerGroup, ...]
 ) -> tuple[tuple[LayerGroup, ...], tuple[LayerGroup, ...]]:
-    """The groups of the model, and of its last layers, which block_count counts too, that draft further tokens."""
+    """Split groups into the model's and those of its multi-token prediction layers, the last ones of block_count."""
     most = keys.integer("block_count", most=MOST_LAYERS) - 1
     count = keys.integer(NEXT, 0, most) if keys.states(NEXT) else 0
     first = most + 1 - count
@@ -110,7 +110,7 @@ def _without_draft(
 
 
 class _Keys(Fields):
-    """Metadata under the name of its architecture, completed by what llama.cpp takes where a file has no key."""
+    """Metadata keys of the file's architecture, completed by llama.cpp's defaults."""
 
     def __init__(self, head: GGUFHead, stated: Mapping[str, Any]) -> None:
         self.head = head
@@ -127,7 +127,7 @@ class _Keys(Fields):
         self.used |= NEUTRAL_KEYS
 
     def _sources(self) -> tuple[tuple[Source, Mapping[str, Any], str], ...]:
-        """Defaults are named by the architecture too."""
+        """Return the sources of `Fields`; keys of defaults have the architecture's name in front as well."""
         return tuple((source, keys, "" if source == "caller" else self.where) for source, keys, _ in super()._sources())
 
     def integer(self, name: str, least: int = 1, most: int = 2**53) -> int:
@@ -264,7 +264,7 @@ def _long_rope(keys: _Keys, attention: float) -> LongRoPE:
 
 
 def shortest_in_float32(value: float, in_file: Callable[[float], float]) -> float:
-    """The number of fewest digits that a file holds as it holds this one, once it is rounded to float32.
+    """Return the number of fewest digits whose `in_file` value rounds to the same float32 as that of `value`.
 
     Example:
         >>> shortest_in_float32(1.0000000497729746, lambda value: value / 1.1386294361119891)
@@ -275,7 +275,7 @@ def shortest_in_float32(value: float, in_file: Callable[[float], float]) -> floa
 
 
 def recovered_scaling(divisors: tuple[float, ...], base: float, length: int) -> Scaling:
-    """The scaling with these divisors: of pairs that stand still, Llama 3's with its published numbers, else a list."""
+    """Recover the scaling from frequency divisors: Proportional, a published Llama 3 scaling, or a LongRoPE list."""
     if max(divisors) >= STANDS_STILL:
         return _proportional(divisors)
     for high in (4.0, 1.0):
@@ -286,7 +286,7 @@ def recovered_scaling(divisors: tuple[float, ...], base: float, length: int) -> 
 
 
 def _proportional(divisors: tuple[float, ...]) -> Proportional:
-    """The scaling whose slowest pairs stand still and whose others are all slowed alike."""
+    """Return the Proportional scaling with these divisors: slowest pairs stand still, others are slowed alike."""
     rotating = sum(divisor < STANDS_STILL for divisor in divisors)
     if not rotating or len({*divisors[:rotating]}) > 1 or min(divisors[rotating:]) < STANDS_STILL:
         raise ValueError(

@@ -67,7 +67,7 @@ def to_gguf(
 
 
 def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
-    """The rotations of one or two kinds of layers, as this architecture makes them."""
+    """Return the rotations of one or two kinds of layers; ValueError where the architecture makes others."""
     groups = [single_rotation(replace(group, logit_factor=1.0), "GGUF") for group in positions.groups]
     row = ARCHITECTURES.get(arch)
     if row is None or row.pairing is None or row.varying or row.windows or row.windowed:
@@ -95,7 +95,7 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
 
 
 def _windows(positions: ModelPositions, arch: str) -> dict[str, Any]:
-    """The window, and which layers have it, of architectures whose windows follow from keys."""
+    """Return the keys of the window and of the layers that have it, for architectures that read them from keys."""
     windows = windows_of_layers(positions)
     sizes = dict.fromkeys(window for window in windows.values() if window)
     if not ARCHITECTURES[arch].period or not sizes:
@@ -111,7 +111,7 @@ def _windows(positions: ModelPositions, arch: str) -> dict[str, Any]:
 
 
 def _scale_of_logits(positions: ModelPositions, arch: str, dim: int) -> dict[str, float]:
-    """attention.scale, of the architectures that read it; the others must multiply logits as the encodings do."""
+    """Return attention.scale where the architecture reads it; ValueError where it may scale logits otherwise."""
     row, (factor, *others) = ARCHITECTURES[arch], dict.fromkeys(group.logit_factor for group in positions.groups)
     if row.scale == "key" and not others:
         return {"attention.scale": factor / math.sqrt(dim)}
@@ -138,7 +138,7 @@ def _widths(rotation: SingleRotation, suffix: str) -> dict[str, Any]:
 
 
 def _scaling_keys(rotation: SingleRotation) -> tuple[dict[str, Any], dict[str, tuple[float, ...]]]:
-    """Keys under rope.scaling, and divisors."""
+    """Return a rotation's keys under rope.scaling, and its tensors of frequency divisors by name."""
     scaling = rotation.scaling
     if scaling is None:
         return {"rope.scaling.type": "none"}, {}

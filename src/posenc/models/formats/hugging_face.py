@@ -90,7 +90,7 @@ def to_config(
 
 
 def rope_parameters_of_group(group: LayerGroup) -> dict[str, Any] | None:
-    """The keys of one group of layers, with the share of a head that rotates; None for layers without a rotation."""
+    """Return a group's rope_parameters, with partial_rotary_factor if needed; None for layers without a rotation."""
     encoding = group.rotary_encoding
     if encoding is None:
         return None

@@ -233,7 +233,7 @@ def _attributes(node: NodeProto) -> dict[str, Any]:
 
 
 def _rotations(graph: GraphProto, stated: dict[str, Any]) -> Callable[[str, str], RoPE]:
-    """The plain rotation of two caches, by their names; read and compared once for all nodes that name them."""
+    """Make a memoised function that returns the RoPE of two caches by their names, checked against their numbers."""
     initializers = {tensor.name: tensor for tensor in graph.initializer}
     scaling = stated.get("scaling")
     if scaling is not None:
@@ -257,7 +257,7 @@ def _rotations(graph: GraphProto, stated: dict[str, Any]) -> Callable[[str, str]
 
 
 def _cache(initializers: Mapping[str, TensorProto], name: str) -> np.ndarray:
-    """A table (positions, pairs) that is a constant of the graph."""
+    """Read a cos or sin cache, (positions, pairs), from the initializers of the graph."""
     from onnx import numpy_helper
 
     tensor = initializers.get(name)
@@ -301,7 +301,7 @@ def _head_dim(graph: GraphProto, node: NodeProto, attributes: dict[str, Any], st
 
 
 def _base(cosine: np.ndarray, sine: np.ndarray) -> float:
-    """The base of a plain rotation, from the angle between the first two rows in the last pair."""
+    """Recover the base of a plain rotation from the slowest pair's angle at a row where it shows most digits."""
     pairs = cosine.shape[1]
     if pairs == 1:
         return 10_000.0  # one pair rotates by 1 whatever the base is
@@ -337,7 +337,7 @@ PACKED = 32
 
 
 def more_parts_than(most: int, data: bytes, message: Any) -> bool:
-    """Say whether a message has more than `most` fields, those of the messages inside it included.
+    """Say whether a protobuf message has more than `most` fields, nested messages included.
 
     An empty message takes two bytes in a file and a hundred in memory. Nothing is decoded, and counting stops at
     `most`. Damaged data is counted as far as it goes; the parser says that it is damaged.
@@ -367,7 +367,7 @@ def more_parts_than(most: int, data: bytes, message: Any) -> bool:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, and where it ends; zeros stand behind the end of the data."""
+    """Decode a protobuf varint at `at`; return its value and the index behind it. Truncated data counts as zeros."""
     value = shift = 0
     while at < len(data) and shift < 64:
         byte = data[at]

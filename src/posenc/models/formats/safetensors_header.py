@@ -34,7 +34,7 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size of the tensor in bytes."""
         return self.end - self.begin
 
 
@@ -87,7 +87,7 @@ def _no_pickle(path: Path, first: bytes) -> None:
 
 
 def _parsed(path: Path, text: bytes) -> dict[str, Any]:
-    """The header as a dict whose names all differ."""
+    """Parse the header as a JSON object; ValueError for anything else, repeated names included."""
     try:
         if not text.startswith(b"{"):
             raise ValueError("no object")
@@ -98,7 +98,7 @@ def _parsed(path: Path, text: bytes) -> dict[str, Any]:
 
 
 def _laid_out(path: Path, header: dict[str, Any], room: int) -> tuple[Entry, ...]:
-    """The entries in the order of their bytes, which must fill the room exactly."""
+    """Return the entries in byte order; ValueError unless they fill the `room` bytes without gap or overlap."""
     notes = header.pop("__metadata__", {})
     if not isinstance(notes, dict) or not all(isinstance(value, str) for value in notes.values()):
         raise _bad(path, "__metadata__ is no object of strings")
@@ -134,7 +134,7 @@ def _entry(path: Path, name: str, value: Any) -> Entry:
 
 
 def _whole(values: Any) -> bool:
-    """A list of numbers that a file on a disk can have."""
+    """Whether `values` is a list of whole numbers from 0 to below 2^62."""
     return isinstance(values, list) and all(type(value) is int and 0 <= value < 1 << 62 for value in values)
 
 
@@ -143,7 +143,7 @@ def _bad(path: Path, what: str, then: str = "The file is damaged") -> ValueError
 
 
 def shards(path: Path) -> dict[str, str] | None:
-    """The files of a sharded checkpoint by tensor, from its index; None where the folder holds a single file."""
+    """Return the file of each tensor of a sharded checkpoint, from its index; None for a folder without an index."""
     indices = sorted(path.glob("*.safetensors.index.json"))
     if not indices:
         return None
@@ -156,7 +156,7 @@ def shards(path: Path) -> dict[str, str] | None:
 
 
 def _plain(name: Any) -> bool:
-    """A file name that leads nowhere else."""
+    """Whether a name is that of a .safetensors file in this folder: no path and no hidden file."""
     return (
         isinstance(name, str) and name.endswith(".safetensors") and Path(name).name == name and not name.startswith(".")
     )

@@ -1,4 +1,4 @@
-"""The rotation of each group of layers as plain numbers, for formats that have keys for one or two and little else."""
+"""RoPE of each group of layers as plain numbers, for formats with keys for only one or two rotations."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def every_nth(interval: int, layers: tuple[int, ...]) -> frozenset[int]:
 def groups_by_rotation(
     layers: tuple[int, ...], unrotated: frozenset[int], encoding: RotaryEncoding, values: tuple[Value, ...]
 ) -> tuple[LayerGroup, ...]:
-    """The layers that rotate, and those that do not."""
+    """Make a group of the layers that rotate and one of those that do not, leaving out an empty one."""
     rotated = tuple(layer for layer in layers if layer not in unrotated)
     groups = (
         LayerGroup("text", "full_attention", rotated, (encoding,), values=values),
@@ -74,7 +74,7 @@ def groups_by_rotation(
 
 
 def check_positions(positions: Any) -> None:
-    """Refuse what no reader returned."""
+    """Raise a TypeError unless `positions` is a ModelPositions, which every reader returns."""
     validation.instance("positions", positions, ModelPositions, "what a reader of posenc.models returned")
 
 

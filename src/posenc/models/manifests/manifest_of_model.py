@@ -84,7 +84,7 @@ def _of_group(group: LayerGroup) -> ManifestGroup:
 
 
 def _main_role(group: LayerGroup) -> UseRole:
-    """The role of the queries and keys of attention: their slice for positions is a role of its own."""
+    """Return "latent" where queries and keys have a separate rotary slice (latent attention), else "main"."""
     names, rotary = {value.name for value in group.values}, group.rotary_encoding
     # In a GGUF file, channels that rotate lie behind others in latent attention alone.
     sliced = "rope.freq_base" in names and isinstance(rotary, Partial) and rotary.start > 0
@@ -111,7 +111,7 @@ def _plain(value: Any) -> Any:
 
 
 def _pairs(encoding: RotaryEncoding) -> ManifestPairs | None:
-    """The pairs of a rotation that learns nothing."""
+    """Return the pairs of a rotation as manifest data; None where it learns, or has no pairs."""
     found = pair_rotation(encoding)
     if found is None:
         return None

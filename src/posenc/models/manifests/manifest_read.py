@@ -113,7 +113,7 @@ def _optional(entry: Mapping[str, Any], name: str, kind: type, where: str) -> An
 
 
 def _record(data: Any, kinds: tuple[type, ...], name: str) -> Any:
-    """The record whose fields an object has."""
+    """Make the dataclass of `kinds` whose field names are the keys of an object."""
     data = validation.instance(name, data, dict, "an object")
     for kind in kinds:
         if {field.name for field in fields(kind)} == set(data):
@@ -145,7 +145,7 @@ def _notes(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 
 def _listed(data: Mapping[str, Any], key: str, where: str, kind: type) -> list[Any]:
-    """A list of values of one type."""
+    """Return data[key] as a list whose values are all of the type `kind`."""
     values = validation.instance(where + key, data.get(key), list, "a list")
     return [validation.instance(where + key, value, kind, "a list of objects") for value in values]
 

@@ -87,7 +87,7 @@ class PositionUse:
 
 @dataclass(frozen=True)
 class UsableLength:
-    """Positions from 0 that a model takes, by one of the places that say so.
+    """Length that a model can use, in positions, according to one source.
 
     Attributes:
         kind: "declared" by the file, as max_position_embeddings is; "trained", before a scaling; "scaled", which that
@@ -107,7 +107,7 @@ class UsableLength:
 
 
 def shortest_table_or_longest(lengths: Iterable[UsableLength]) -> UsableLength | None:
-    """The length that counts of several: a table ends, and a longer length that is stated wins over a shorter one."""
+    """Return the shortest length of a table; without tables the longest length; None for no lengths."""
     every = list(lengths)
     tables = [length for length in every if length.kind == "table"]
     if tables:

@@ -15,7 +15,7 @@ from posenc.models.released.released_models import ReleasedModel
 
 @dataclass(frozen=True)
 class PositionFacts:
-    """Positions in the layers of a model that treat them alike.
+    """Facts on positions in one group of layers, which treats them alike.
 
     Attributes:
         part: Of the model, as in `LayerGroup`.
@@ -73,7 +73,7 @@ def position_facts(model: ReleasedModel) -> tuple[PositionFacts, ...]:
 
 
 def _reach(group: LayerGroup, context: int | None) -> int | None:
-    """Positions that a query and its keys span, of those that the model was trained for; None for patches of images."""
+    """Return the most positions that a query and its keys span: window or context; None for patches or if unknown."""
     if group.patches is not None:
         return None
     if context is None and group.length is not None and isinstance(group.length.value, int):

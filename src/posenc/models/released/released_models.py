@@ -54,7 +54,7 @@ class ReleasedModel:
 
 
 def released_models() -> tuple[ReleasedModel, ...]:
-    """All models whose configs come with posenc; a config in a second spelling is none of its own.
+    """Return all models whose configs come with posenc, each once, whatever spellings of its config there are.
 
     Example:
         >>> released_models()[0].name

@@ -79,7 +79,7 @@ ROUND_ONCE = (
     "Bit-equal tables let two implementations be compared by hash.", unasked=budgets.without_float64, needs=("torch",)
 )
 def torch_float32_bits(encoding: Encoding) -> None:
-    """A table of positions alone, rounded once from float64, has the same bits in each library."""
+    """A table of positions alone, rounded once from float64, has the same bits in PyTorch and in NumPy."""
     if encoding.shapes or summed(encoding):
         return
     most = last_position(encoding)

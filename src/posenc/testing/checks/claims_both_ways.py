@@ -36,7 +36,7 @@ USEFUL_ANGLE = 0.02
 def _claim(
     claim: Claim, explains: str, doors: tuple[str, ...] = DOORS
 ) -> Callable[[Callable[[Any], Iterator[str]]], Check]:
-    """Make a function that yields reasons against a claim its check."""
+    """Decorate a function that yields reasons against `claim`, to check that it holds exactly where it is claimed."""
 
     def check_of(against: Callable[[Any], Iterator[str]]) -> Check:
         def run(encoding: Encoding) -> None:
@@ -66,7 +66,7 @@ def claim_relative(encoding: Encoding) -> Iterator[str]:
 
 
 def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
-    """Yield what a grid moved along one axis alone changes, which rotations that do not commute show."""
+    """Yield a message for each axis along which shifting a grid changes logits, as with non-commuting rotations."""
     query_positions, key_positions = uneven_grid(encoding.axes)[::-2], uneven_grid(encoding.axes)[:6]
     expected = logits_at(encoding, query_positions, key_positions)
     budget = budgets.product(budgets.arithmetic(encoding), 64, 16 * budgets.rounding_size(expected))
@@ -83,7 +83,7 @@ def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
 
 
 def _length(encoding: Encoding) -> float:
-    """Largest |q|·|k|, by which an error of an angle changes a logit."""
+    """Estimate of the largest |q|·|k| of drawn content, the factor from an angle's error to a logit's error."""
     return 4.0 * (encoding.head_dim if isinstance(encoding, RotaryEncoding) else 16)
 
 
@@ -95,7 +95,7 @@ def claim_isometry(encoding: RotaryEncoding) -> Iterator[str]:
 
 
 def _longer_at(encoding: RotaryEncoding, positions: np.ndarray) -> Iterator[str]:
-    """Yield the roles in which lengths change, and where."""
+    """Yield a message for each role whose vectors change in length, with the position where they change most."""
     x = np.random.default_rng(3).standard_normal((5, encoding.head_dim))
     budget = budgets.product(budgets.arithmetic(encoding), encoding.head_dim, 1.0)
     budget += budgets.angle(encoding, float(positions.max())) if budgets.formed(encoding) else 0.0
@@ -144,7 +144,7 @@ def claim_bounded(encoding: Encoding) -> Iterator[str]:
 
 
 def _growth_with_keys(encoding: Encoding) -> Iterator[str]:
-    """Yield whether a score that reads the keys between two places grows with their number."""
+    """Yield a message if a score that reads the keys between two places grows with their number."""
     short, long = (
         float(np.abs(probed_rows(encoding, np.array([count - 1]), anchors=np.arange(count))).max())
         for count in (128, 2_048)
@@ -155,12 +155,12 @@ def _growth_with_keys(encoding: Encoding) -> Iterator[str]:
 
 @_claim("unlimited", "A last position limits the length that can be served.")
 def claim_unlimited(encoding: Encoding) -> Iterator[str]:
-    """Every end at once: a position that is refused does not hide another one that crashes."""
+    """Try all far and negative positions before reporting, so that a refused one does not hide one that crashes."""
     return iter(list(_refused_or_infinite(encoding)))
 
 
 def _refused_or_infinite(encoding: Encoding) -> Iterator[str]:
-    """Yield far and negative positions that are refused or give no finite numbers."""
+    """Yield a message for each far or negative position that is refused or gives numbers that are not finite."""
     for position in (2**31 + 3, 2**40 + 1, FAR, -1, -(2**40)):
         for side in sides(encoding):
             try:

@@ -57,7 +57,7 @@ def gradients_are_finite_at_corners(encoding: Encoding) -> None:
 
 @named_check("JAX differentiates what a `where` leaves out, as PyTorch does.", needs=("jax",))
 def jax_gradients_are_finite_at_corners(encoding: Encoding) -> None:
-    """The same in JAX, in float32."""
+    """Wherever an encoding's numbers are finite in JAX and float32, so are their gradients."""
     jax, xp = import_module("jax"), array_module("jax")
 
     def differentiated(numbers: Numbers) -> Gradients:
@@ -98,7 +98,7 @@ def _all_finite(encoding: Encoding, name: str, dtype: str, differentiated: Calla
 
 
 def _corners(encoding: Encoding, places: np.ndarray) -> Iterator[tuple[str, Leaves]]:
-    """Parameters as they are drawn, of zeros and below every floor, with content as drawn, and of zeros."""
+    """Yield named inputs: parameters as drawn, of zeros, and of -1 (below all floors); content drawn or of zeros."""
     count, drawn = len(places), encoding.init(np.random.default_rng(0))
     content: Leaves = {}
     if isinstance(encoding, AttentionScore):

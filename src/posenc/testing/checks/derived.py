@@ -36,7 +36,7 @@ def dense_is_pointwise(encoding: Encoding) -> None:
 def pointwise(
     encoding: Encoding, query_positions: np.ndarray, key_positions: np.ndarray, corner: int | None = None
 ) -> None:
-    """Fail unless the matrix is the bias, one number at a time; of a large one, the first `corner` queries and keys."""
+    """Fail unless `matrix` equals `bias` called pair by pair, for the first `corner` queries and keys (or all)."""
     encoding, params = cast(AttentionBias, encoding), moved_parameters(encoding) or None
     dense = encoding.matrix(query_positions, key_positions, params)
     for head in {0, encoding.heads // 2, encoding.heads - 1}:
@@ -59,7 +59,7 @@ def decode_row_is_last_row(encoding: Encoding) -> None:
 
 @named_check("A long prompt is computed in chunks.")
 def chunks_are_the_whole(encoding: Encoding) -> None:
-    """Keys seen in two chunks are the keys seen at once."""
+    """Positions probed in two chunks give the rows that they give all at once."""
     for side in sides(encoding):
         whole = probed_rows(encoding, KEY, side=side)
         chunks = np.concatenate(
@@ -72,7 +72,7 @@ def chunks_are_the_whole(encoding: Encoding) -> None:
 def heads_differ(encoding: Encoding) -> None:
     """With drawn content or drawn parameters no two heads agree.
 
-    A bias may repeat a head only where its encoding says so.
+    An encoding that states its number of heads is given twelve.
     """
     twelve = with_twelve_heads(encoding)
     result = probed_rows(twelve, np.array([0, 1, 7, 30]))
@@ -203,7 +203,7 @@ def query_and_key_positions_are_both_used(encoding: Encoding) -> None:
 
 
 def _leaves_keys_alone(encoding: Encoding) -> bool:
-    """Whether an encoding that is not relative changes queries alone, as a temperature does."""
+    """Whether a rotary encoding that is not relative maps keys alike at all positions, like a query temperature."""
     if not isinstance(encoding, RotaryEncoding) or "relative" in encoding.claims:
         return False
     keys = np.asarray(probed_rows(encoding, KEY, side="key"))

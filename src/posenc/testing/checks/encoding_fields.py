@@ -1,4 +1,4 @@
-"""Checks of the encoding: plain, equal where equal, rebuilt by its repr, and with no field for show."""
+"""Checks of the encoding as data: plain, frozen, equal by value, rebuilt by its repr, and every field matters."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def variants(encoding: Any, name: str) -> list[Any]:
 
 
 def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
-    """All that a caller can see of an encoding at a few well chosen positions; two that differ, differ here."""
+    """All that a caller can see of an encoding at a few positions, so chosen that different encodings differ."""
     observed = [_bytes(lambda: encoding.init(np.random.default_rng(0))), repr(sorted(encoding.shapes.items()))]
     params, line = moved_parameters(encoding), one_coordinate(encoding, spread=True)
     for positions in (
@@ -235,7 +235,7 @@ def other_values(encoding: Any, name: str) -> Iterator[Any]:
 
 
 def _last_doubled(value: Any, more: int) -> Any:
-    """Twice a number and so much more; of a tuple, with its last number changed so."""
+    """Compute 2·value + more for a number; for a (nested) tuple, replace its last number so."""
     return (*value[:-1], _last_doubled(value[-1], more)) if isinstance(value, tuple) else value * 2 + more
 
 
@@ -248,7 +248,7 @@ def _options(encoding: Any, name: str) -> tuple[Any, ...]:
 
 
 def _content_with_positions(encoding: Encoding) -> bytes | str:
-    """Result for some content, which shows the channels that rotate together and the width."""
+    """Bytes of content after `applied`, which show the width and the channels that rotate together; else b""."""
     encoding, params = one_coordinate(encoding, spread=True), moved_parameters(encoding) or None
     if isinstance(encoding, AdditiveEncoding | RotaryEncoding):
         x = np.arange(1.0, content_width(encoding) + 1)[None] * np.ones((3, 1))

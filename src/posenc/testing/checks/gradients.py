@@ -174,7 +174,7 @@ def jax_gradient_is_torchs(encoding: Encoding) -> None:
 
 
 def _program(encoding: Encoding, values: Any, side: Any = None) -> Any:
-    """Make the program with parameters that stay leaves of the graph."""
+    """Make `program` in PyTorch and float64, with the tensors `values` as parameters: leaves of the autograd graph."""
     return program(encoding, name="torch", dtype="float64", side=side, params=values)
 
 

@@ -29,7 +29,7 @@ SIZES = (3, 2, 4, 2)
 
 
 def uneven_grid(axes: int) -> np.ndarray:
-    """Places (n, axes) of a grid of which no two sides are alike, row by row."""
+    """Places (n, axes) of a small grid with unequal sides (3 × 2, 3 × 2 × 4, …), in row-major order."""
     sizes = SIZES[:axes] if axes <= len(SIZES) else (3, 2) + (1,) * (axes - 2)
     return np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(-1, axes)
 
@@ -62,7 +62,7 @@ def grid_shape(encoding: Encoding) -> None:
 
 @named_check("Each image of a batch has its own grid.", several=True)
 def grids_in_a_batch(encoding: Encoding) -> None:
-    """A batch of grids, each shifted by another amount on another axis, is those grids alone."""
+    """A batch of three grids (in order, reversed, halved) gives the numbers that each grid gives alone."""
     places = uneven_grid(encoding.axes)
     positions = np.stack([places, places[::-1], places // 2])
     together = _values(encoding, positions, positions)
@@ -119,7 +119,7 @@ def grid_bias_is_pointwise(encoding: Encoding) -> None:
 
 @named_check("The readable attention is what kernels are compared with.", ("rotates", "biases", "scores"), several=True)
 def attention_over_grids(encoding: Encoding) -> None:
-    """The readable attention over a batch of two grids takes the coordinates of queries and keys apart."""
+    """The readable attention over a batch of two grids gives what it gives for each grid alone."""
     positions = np.stack([uneven_grid(encoding.axes), uneven_grid(encoding.axes)[::-1]])
     rng, shape = np.random.default_rng(6), (2, number_of_heads(encoding), positions.shape[1], head_width(encoding))
     q, k, v = (rng.standard_normal(shape) for _ in range(3))

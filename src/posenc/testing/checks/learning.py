@@ -100,11 +100,11 @@ def float32_parameters(encoding: Encoding) -> None:
 
 
 def _with(encoding: Encoding, params: object) -> Callable[[], Any]:
-    """Make a call with these parameters, as they are."""
+    """Make a function without arguments that calls the door with exactly these parameters."""
     return lambda: called(encoding, [0, 1], [0, 1, 2], params)
 
 
 def _in_values(encoding: Encoding, params: dict[str, np.ndarray], moved: dict[str, np.ndarray]) -> bool:
-    """Whether moved parameters change the term of the output."""
+    """Whether moved parameters change what a score adds to the attention output (`values`)."""
     one, other = (values_term(encoding, chosen) for chosen in (params, moved))
     return one is not None and other is not None and not np.array_equal(one, other)

@@ -184,7 +184,7 @@ def autocast_changes_no_table(encoding: Encoding) -> None:
 
 @named_check("On a GPU, TF32 keeps 10 bits of what matrix products multiply.", TABLES, needs=("torch",))
 def tf32_changes_no_table(encoding: Encoding) -> None:
-    """Products of float32 matrices with operands of 10 bits, as `set_float32_matmul_precision("high")` allows."""
+    """Tables keep their bits where float32 matrix products round operands to 10 bits, as TF32 does."""
     torch = array_module("torch")
     mode = _tf32_products(torch)
     inputs = array(_sample_positions(encoding), "torch")
@@ -238,7 +238,7 @@ def torch_rows_apart(encoding: Encoding) -> None:
         return
 
     def two(start: int) -> np.ndarray:
-        """Rows of two neighbours; at a pairwise door against places no farther from them than from 0."""
+        """Rows of the positions start and start + 1; at a pairwise door, the anchors move along by `start`."""
         anchors = np.array(ANCHORS) + start
         return probed_rows(encoding, np.array([start, start + 1]), name="torch", dtype="float32", anchors=anchors)
 

@@ -147,7 +147,7 @@ def _learned(kind: Kind) -> None:
 
 
 def _naive(kind: Kind) -> None:
-    """The notes: the second word of "Thank you" is 1.0, of a sentence of four words 0.5."""
+    """Lecture notes: the second word of a sentence of two ("Thank you") is at 1.0, that of four at 0.5."""
     close("NormalisedCount(length=2), second word", kind(length=2).embed([1]), [[1.0]], 0.0)
     close("NormalisedCount(length=4), second word", kind(length=4).embed([1]), [[0.5]], 0.0)
 
@@ -193,7 +193,7 @@ NUMBERS: Mapping[str, Callable[[Kind], None]] = MappingProxyType(
 
 
 def _unasked(encoding: Encoding) -> str:
-    """Reason why there is nothing to compare an encoding with."""
+    """Reason why no published numbers are compared with those of an encoding; "" where they are."""
     kind = type(encoding)
     # Asked for by its name alone: a class of one's own may have the name, and loading the whole catalog takes a while.
     if getattr(posenc, kind.__name__, None) is not kind:
@@ -203,7 +203,7 @@ def _unasked(encoding: Encoding) -> str:
 
 @named_check("A consistent mistake is still a mistake: the result must be the paper's numbers.", unasked=_unasked)
 def published_numbers(encoding: Encoding) -> None:
-    """The numbers of a class of the catalog; what merely has its name is compared with a reference, or not at all."""
+    """A class of the catalog gives its published numbers; a namesake is compared with a reference, or not at all."""
     NUMBERS[type(encoding).__name__](type(encoding))
 
 

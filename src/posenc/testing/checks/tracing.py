@@ -103,7 +103,7 @@ def compiled_equals_exported_equals_plain(encoding: Encoding) -> None:
 
 @_traced("JAX programs are traced as a whole.", needs=("jax",))
 def jits(encoding: Encoding) -> None:
-    """Against NumPy, since JAX's own plain call compiles each operation by itself."""
+    """A jitted layer in JAX gives NumPy's numbers, since JAX's plain call compiles each operation by itself."""
     plain, traced = _layer(encoding, "numpy"), import_module("jax").jit(_layer(encoding, "jax"))
     for count in LENGTHS[:2]:
         wanted = as_numpy(plain(np.array(count)))
@@ -172,7 +172,7 @@ def _not_a_number(
 
 
 def _is_nan(encoding: Encoding, row: np.ndarray) -> bool:
-    """Whether a row is refused: one NaN spoils a vector, logits are one number each."""
+    """Whether a row counts as refused: any NaN in a vector; all NaN in a row of logits, one number each."""
     return bool(np.isnan(row).any() if encoding.door in ("adds", "rotates") else np.isnan(row).all())
 
 
@@ -221,7 +221,7 @@ def _matches(what: str, result: Array, wanted: Array) -> None:
 
 
 class _one_at_a_time:  # noqa: N801  (used as a word: `with _one_at_a_time(torch)`)
-    """Block in which tracers start afresh, and quietly: they keep what they compiled, and stop after a few."""
+    """Context with PyTorch's compiler reset, since it stops after a few recompilations, and with warnings silenced."""
 
     def __init__(self, torch: Any) -> None:
         self.torch, self.quiet = torch, warnings.catch_warnings()

@@ -39,7 +39,7 @@ from posenc.torch.tensor_arguments import check_alike, on_same_device
 
 @dataclass(frozen=True, eq=False)
 class AttentionArguments:
-    """Arguments of `attention` as they are given, not yet checked: listed once, made once and handed on.
+    """Arguments of `attention` as they are given, before any check.
 
     Args:
         q: Queries, in `layout`.
@@ -87,7 +87,7 @@ class HeldEncoding:
 
     @property
     def door(self) -> str:
-        """The field of `AttentionCall` that holds it."""
+        """Name of the `AttentionCall` field for it: "rotations", "value_rotations", "biases" or "scores"."""
         if isinstance(self.encoding, RotaryEncoding):
             return "value_rotations" if "value" in self.encoding.roles else "rotations"
         return "biases" if isinstance(self.encoding, AttentionBias) else "scores"
@@ -164,7 +164,7 @@ class AttentionCall:
 
 
 def checked_call(given: AttentionArguments) -> AttentionCall:
-    """The arguments of `attention`, checked, or the TypeError or ValueError that names one of them."""
+    """Check the arguments of `attention`; raise a TypeError or ValueError that names the wrong one."""
     check_alike(q=given.q, k=given.k, v=given.v)
     q, k, v = checked_vectors(given.q, given.k, given.v, given.layout)
     held, shared = held_encodings(given.encodings)
@@ -213,7 +213,7 @@ def _checked_positions(given: AttentionArguments, q: Any, k: Any, axes: int) -> 
 
 
 def held_encodings(encodings: Any) -> tuple[tuple[HeldEncoding, ...], tuple[SharedBias, ...]]:
-    """The encodings with their parameters, in their order, and the biases that are made already."""
+    """Split a list of encodings, modules and shared biases into encodings with parameters, and shared biases."""
     check_list(encodings, "encodings and modules of posenc")
     held, shared = [], []
     for each in encodings:

@@ -1,4 +1,4 @@
-"""Entry points to attention with any encodings: the paths, a row each, and which of them is taken."""
+"""Entry points to attention with any encodings, the table of its paths, and the choice between them."""
 
 from __future__ import annotations
 
@@ -93,8 +93,9 @@ def attention(
             have a vector for each (Shaw, DeBERTa); "reflected" PaTH's far keys, reflected for many queries at once;
             "tiles" a few queries at a time, in memory linear in n and computed again for a gradient; "dense" all
             queries at once; "flex" PyTorch's flex_attention, compiled at its first call (which takes up to a minute);
-            "reference" the readable one. "auto" is the first of sdpa, strided, skewed, reflected and tiles that fits,
-            and dense where a score of your own reads all keys between: `chosen_attention` says which and why.
+            "reference" the readable one. "auto" is sdpa where nothing adds to the logits; else dense in a compiled
+            program or where a score of your own reads all keys between; else the first of skewed, reflected and
+            strided that fits; else tiles, as for one query or a shared bias. `chosen_attention` says which and why.
 
     Returns:
         The output, in the dtype and the layout of q.
@@ -210,7 +211,7 @@ class AttentionPath:
 
 
 def choose(call: AttentionCall, impl: Impl) -> AttentionChoice:
-    """The path that is named, a ValueError where it cannot be taken, or of `auto` the first that fits."""
+    """Choose the path that `impl` names (ValueError where it cannot be taken), or for "auto" the first that fits."""
     validation.choice("impl", impl, IMPLS)
     if impl == "auto":
         return _first_that_fits(call)
@@ -329,6 +330,7 @@ def _reference_unsupported(call: AttentionCall) -> str | None:
     return "the reference has no dropout" if call.dropout else None
 
 
+#: Paths by the name that `impl` gives; "auto" chooses among them in the order of `_first_that_fits`.
 PATHS: dict[Path, AttentionPath] = {
     "sdpa": AttentionPath(_sdpa, _sdpa_unsupported),
     "strided": AttentionPath(strided_path.attend, strided_path.unsupported_reason),

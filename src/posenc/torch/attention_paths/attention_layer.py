@@ -74,7 +74,7 @@ class AttentionCache:
 
 
 def _joined(old: Any, new: Any, batch: int, axes: int) -> Any:
-    """Positions of old tokens and of new ones, in a row for each sequence where one of them has such rows."""
+    """Concatenate positions of old and new tokens, with a row for each sequence where either has such rows."""
     row = 1 if axes == 1 else 2
     if old.ndim != new.ndim:
         old, new = (each.expand(batch, *each.shape) if each.ndim == row else each for each in (old, new))
@@ -227,7 +227,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         return sizes if self.window == (None, None) else f"{sizes}, window={self.window}"
 
     def _projected(self, x: Tensor, positions: Array) -> AttentionCache:
-        """Keys and values of some tokens."""
+        """Project x to keys and values, as an unrotated cache of these tokens."""
         shape = (*x.shape[:2], self.key_heads, self.head_dim)
         return AttentionCache(
             self.key(x).reshape(shape), self.value(x).reshape(shape), positions, x if self.reads else None
@@ -236,7 +236,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
     def _reflected_step(
         self, x: Tensor, new: AttentionCache, cache: AttentionCache | None, mask: Any
     ) -> tuple[Tensor, AttentionCache]:
-        """`step` where the cache holds keys as its last token sees them."""
+        """Take a `step` with a cache of reflected keys, which are kept as its last token sees them (PaTH)."""
         call = checked_call(self._arguments(x, new.key_positions, new, None, None, keys_rotated=False))
         old = AttentionCache(new.k, new.v[:, :0], new.key_positions[..., :0], x[:, :0]) if cache is None else cache
         at = _joined(old.key_positions, new.key_positions, x.shape[0], 1)

@@ -1,7 +1,7 @@
 """Attention whose scores share one vector from some distance on: a band of near keys, and fused attention for the rest.
 
 What such a score adds to the logits of far keys is one number a query, and what it adds to the output one vector, so
-PyTorch's fused kernel attends to them without either; its logarithm of the sum of powers joins them with the near keys.
+PyTorch's fused kernel attends to them without either; its log-sum-exp joins them with the near keys.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class NearKeys:
     values: Any
 
     def attend(self, q: Any, k: Any, v: Any, scale: float) -> tuple[Any, Any]:
-        """The output of these keys alone, and the logarithm of the sum of the powers of their logits."""
+        """Attend to these keys alone, and return the output and the log-sum-exp of the logits."""
         batch, heads, tokens, _ = q.shape
         place = torch.arange(tokens)[:, None] + torch.arange(-self.before, self.after + 1)
         logits = self.logits.masked_fill((place < 0) | (place >= tokens), float("-inf"))
@@ -61,9 +61,9 @@ class NearKeys:
         return whole[..., :-1], whole[..., -1]
 
     def _of_blocks(self, q: Any, logits: Any, k: Any, v: Any, size: int) -> Any:
-        """Blocks of `size` queries with the keys around each, which begin `before` ahead of it.
+        """Attend in blocks of `size` queries to the keys around each block, which begin `before` tokens before it.
 
-        The logarithm of the sum of powers is the last channel of what is returned.
+        The last channel of the result is the log-sum-exp of the logits.
         """
         width, distances = size + self.before + self.after, logits.shape[-1]
         q, logits = (x.unflatten(2, (-1, size)) for x in (q, logits))
@@ -99,16 +99,16 @@ class FarSide:
 
     @property
     def queries(self) -> slice:
-        """The queries that have such keys."""
+        """Queries that have at least one such key."""
         return slice(None, -self.least) if self.ahead else slice(self.least, None)
 
     @property
     def keys(self) -> slice:
-        """The keys that stand so for some query."""
+        """Keys that lie so far from at least one query."""
         return slice(self.least, None) if self.ahead else slice(None, -self.least)
 
     def in_order(self, x: Any) -> Any:
-        """Vectors of tokens in the order in which a causal mask sees the keys, and back from it."""
+        """Reverse the tokens for keys ahead, so that a causal mask hides the near ones; its own inverse."""
         return x.flip(2) if self.ahead else x
 
 
@@ -129,7 +129,7 @@ def attend(q: Any, k: Any, v: Any, near: NearKeys, sides: list[FarSide], scale: 
 
 
 class _Joined(torch.autograd.Function):  # type: ignore[misc]
-    """The backward pass gives the fused kernel the output and the sums of all keys, so its weights are theirs."""
+    """Softmax of near and far keys, joined by log-sum-exp; backward gives the fused kernel the joint output and sum."""
 
     @staticmethod
     def forward(
@@ -185,7 +185,7 @@ class _Joined(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _fused(q: Any, k: Any, v: Any, side: FarSide, scale: float) -> tuple[Any, Any]:
-    """The output of far keys alone and the logarithm of their sum, for the queries that have some."""
+    """Attend to the far keys of one side, and return output and log-sum-exp for the queries that have some."""
     given = (side.in_order(q[:, :, side.queries]), *(side.in_order(x[:, :, side.keys]) for x in (k, v)))
     output, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*given, 0.0, True, scale=scale)
     return side.in_order(output), side.in_order(sums)
@@ -194,7 +194,7 @@ def _fused(q: Any, k: Any, v: Any, side: FarSide, scale: float) -> tuple[Any, An
 def _of_fused(
     grad: Any, q: Any, k: Any, v: Any, whole: Any, total: Any, side: FarSide, scale: float
 ) -> tuple[Any, Any, Any]:
-    """The gradients of queries, keys and values by their far weights."""
+    """Gradients of queries, keys and values through the attention to the far keys of one side."""
     rows, columns = side.queries, side.keys
     without = whole[:, :, rows] - side.values  # the kernel knows v alone
     sums = total[:, :, rows] - side.logits[:, :, rows]

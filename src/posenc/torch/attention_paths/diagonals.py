@@ -1,4 +1,4 @@
-"""Rows of steps seen as rows of pairs, and back: numbers of equal distance stand on a diagonal of pairs."""
+"""Views of values by distance as values by (query, key) pair, and back: a distance is a diagonal of pairs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def askew(by_step: Any, columns: int) -> Any:
-    """A view [i, j] of rows of steps [i, j - i + rows - 1]: (..., rows, rows + columns - 1) to (..., rows, columns).
+    """View values by distance as values by pair: out[..., i, j] = by_step[..., i, j - i + rows - 1], j < columns.
 
     Example:
         >>> import torch
@@ -23,7 +23,7 @@ def askew(by_step: Any, columns: int) -> Any:
 
 
 def upright(x: Any) -> Any:
-    """The steps of which `askew` is the view, zero where it shows none.
+    """Undo `askew`: copy values by pair, (..., rows, columns), into values by distance, 0 where no pair has one.
 
     Example:
         >>> import torch

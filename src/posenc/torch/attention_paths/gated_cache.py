@@ -28,5 +28,5 @@ def log_gates(modules: Sequence[Any], x: Any) -> Any:
 
 
 def of_given_gates(modules: Sequence[Any]) -> list[Any]:
-    """The encodings of a layer for a cache that holds gates."""
+    """Replace the forgetting gate among the encodings by `GivenGates`, which takes the gates that a cache holds."""
     return [GivenGates(each.encoding.heads) if isinstance(each.encoding, ForgettingGate) else each for each in modules]

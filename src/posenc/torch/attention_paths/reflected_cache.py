@@ -22,7 +22,7 @@ from posenc.torch.attention_paths.tiles import softmax_of_hidden
 
 
 def keeps_reflected(encodings: Sequence[Any], causal: bool, window: Window, scale: float | None) -> bool:
-    """Whether a layer's cache can hold reflected keys: PaTH acts alone, and what hides pairs leaves no key out."""
+    """Whether a layer's cache can hold reflected keys: PaTH alone, causal, without a window, at its own scale."""
     if len(encodings) != 1 or not isinstance(encodings[0], PaTH) or not causal or window != (None, None):
         return False
     return scale is None or math.isclose(scale, 1 / math.sqrt(encodings[0].dim))
@@ -109,7 +109,7 @@ def _met(q: Any, far: Any, k: Any, w: Any, taken: Any, left: Any) -> tuple[Any, 
 
 
 def _weighed(logits: Any, v: Any, mask: Any, dropout: float) -> Any:
-    """The output of these logits; groups of queries share values, and a query that sees nothing gets zeros."""
+    """Weight values, shared by groups of heads, by the softmax of logits; zeros for a query that sees no key."""
     weights = logits.softmax(-1) if mask is None else softmax_of_hidden(logits.masked_fill(~mask, float("-inf")))
     weights = dropped(weights, dropout) if dropout else weights
     batch, heads, queries, keys = weights.shape

@@ -73,7 +73,7 @@ def attend(call: AttentionCall) -> Any:
 
 
 def _prepared(call: AttentionCall, k: Any, start: int) -> tuple[PreparedKeys, int]:
-    """The reflections of the keys from `start` on that are prepared at once, and where these begin.
+    """Prepare the reflections of up to `PREPARED` keys from `start` on; return them and the index of their first key.
 
     The keys before, which the filter reads, begin at a block too, so that all blocks are those of the whole.
     """
@@ -86,7 +86,7 @@ def _prepared(call: AttentionCall, k: Any, start: int) -> tuple[PreparedKeys, in
 
 
 def _met(call: AttentionCall, q: Any, keys: PreparedKeys, own: slice, rows: slice) -> tuple[Any, Any, Any, Any]:
-    """The logits of a tile's own keys; its queries as keys before it see them; and its keys and matrix, for later ones.
+    """Logits of a tile over its own keys, its queries as earlier keys see them; its keys and matrix for later tiles.
 
     The unit vectors, as queries that come after the tile, give the last two.
     """

@@ -139,7 +139,7 @@ def _modules(encodings: Any) -> list[Bias]:
 
 
 def _matrix(modules: list[Bias], query_positions: Any, key_positions: Any, last: int, causal: bool, dtype: Any) -> Any:
-    """The sum, (batch or 1, heads, n, m): a few queries at a time, of causal ones without the keys that none sees."""
+    """Sum of the biases, (batch or 1, heads, n, m), made a few queries at a time, without keys that causality hides."""
     queries, keys = query_positions.shape[last], key_positions.shape[last]
     learned = [x for each in modules for x in (each.params or {}).values()]
     recorded = torch.is_grad_enabled() and any(x.requires_grad for x in learned)
@@ -168,7 +168,7 @@ def _matrix(modules: list[Bias], query_positions: Any, key_positions: Any, last:
 def _rows_of_bias(
     modules: list[Bias], query_positions: Any, key_positions: Any, start: int, ahead: int, causal: bool, dtype: Any
 ) -> Any:
-    """Some rows of the sum, the first that of query `start`, which has `ahead` keys before its own."""
+    """Rows of the summed bias from query `start` on; the own key of query i is the key of index i + `ahead`."""
     first, *others = (each(query_positions, key_positions, dtype=dtype) for each in modules)
     added: Any = sum(others, first)
     added = added if added.ndim == 4 else added[None]

@@ -1,6 +1,6 @@
 """Attention whose scores are products with one vector a distance.
 
-A product for all distances, seen askew as one for all pairs (Huang et al. 2018, arXiv:1809.04281, §3.4).
+Products with all distances, viewed askew, are those with all pairs (Huang et al. 2018, arXiv:1809.04281, §3.4).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Table:
 
 
 def _with_outermost(products: Any, before: int, count: int) -> Any:
-    """Products of `count` distances, in new memory: the first one for those before, the last one for those behind."""
+    """Extend products to `count` distances, in new memory: `before` copies of the first, and copies of the last."""
     before = min(max(0, before), count - 1)
     after = count - before - products.shape[-1]
     outer = [products[..., :1].expand(*products.shape[:-1], before)] if before else []
@@ -111,7 +111,7 @@ class _Products:
         return _Products(self.numbers[:, heads], self.least)
 
     def times(self, x: Any, least: int, count: int) -> Any:
-        """The products of `count` distances from the least on, in memory of their own; x, the query, is in them."""
+        """Return the products of `count` distances from `least` on, in new memory; x is ignored: they include it."""
         most = self.least + self.numbers.shape[-1] - 1
         low, high = (min(max(step, self.least), most) for step in (least, least + count - 1))
         return _with_outermost(self.numbers[..., low - self.least : high - self.least + 1], low - least, count)
@@ -119,7 +119,7 @@ class _Products:
 
 @dataclass(frozen=True, eq=False)
 class _Score:
-    """A score: its vectors, (batch, heads, tokens, width), and their tables.
+    """A relative-position score: vectors (batch, heads, tokens, width) and the tables by distance they multiply.
 
     Distances are n - m, the key's position minus the query's, in the tables of queries and of values, and m - n in that
     of keys, unless there is one query. `of_all` is what is asked of keys at every distance, (heads or 1, 1, width).
@@ -171,9 +171,9 @@ def attend(call: AttentionCall) -> Any:
 
 
 def _asked_by_queries(call: AttentionCall, q: Any, scores: list[_Score]) -> tuple[AttentionCall, Any, list[_Score]]:
-    """Queries that ask of every key what scores ask of all keys: no key is read twice, and no product is made for it.
+    """Add the vectors that scores multiply with every key (`of_all`) to the queries, so that keys are read once.
 
-    Queries come scaled, so that their vectors and those of scores add up whatever the scale.
+    Queries are scaled first, and the scale becomes 1, so that both kinds of vectors add up.
     """
     if all(each.of_all is None for each in scores):
         return call, q, scores
@@ -185,10 +185,10 @@ def _asked_by_queries(call: AttentionCall, q: Any, scores: list[_Score]) -> tupl
 
 
 def _near_window(call: AttentionCall, scores: list[_Score]) -> tuple[int, int | None] | None:
-    """Keys before and after its own that a query sees with vectors of their own; None after it where all are hidden.
+    """Window (before, after) of keys at distances with own vectors; after is None where all later keys are hidden.
 
-    None where the keys beyond are too few, or not of a kind, to be attended to by themselves: on a processor alone
-    PyTorch's fused kernel gives its sums.
+    None where keys beyond the window are too few, or cannot be attended to by themselves: PyTorch's fused kernel
+    returns its log-sum-exp on the CPU alone.
     """
     hidden = call.mask is not None or call.documents is not None or call.window != (None, None)
     if hidden or call.dropout or call.queries != call.keys or _step(call, 0, 0) or call.q.device.type != "cpu":
@@ -218,7 +218,7 @@ def _near_and_far(
 
 
 def _by_distance(scores: list[_Score], least: int, count: int, width: int) -> tuple[Any, Any]:
-    """Scores at so many distances from the least on, and the vectors that a weight there adds to the output."""
+    """Scores at `count` distances from `least` on, and the vectors that a weight at each adds to the output."""
     logits: Any = 0.0
     values: Any = scores[0].terms.asked.new_zeros((count, width))
     for each in scores:
@@ -271,12 +271,12 @@ def _score(call: AttentionCall, score: HeldEncoding, k: Any, least: int, most: i
 
 
 def _step(call: AttentionCall, query_positions: int, key_positions: int) -> int:
-    """From the position of a query to that of a key, by their indices."""
+    """Distance n - m of a key of index `key_positions` from a query of index `query_positions`."""
     return int(_first_step(call)) + key_positions - query_positions
 
 
 def _first_step(call: AttentionCall) -> Any:
-    """From the first query to the first key, whose positions rise by one and are as far apart in every row."""
+    """Distance of the first key's position from the first query's, the same in every row."""
     at, to = call.query.bounds, call.key.bounds
     return 0 if at is None or to is None else to[0] - at[0]
 
@@ -299,7 +299,7 @@ def _tile(
 
 
 def _added(call: AttentionCall, scores: list[_Score], start: int, stop: int, first: int, last: int) -> Any:
-    """What scores add to the scaled logits of a tile; -inf where a query does not see a key by index."""
+    """Sum of the scores of a tile, to add to its scaled logits; -inf where a query does not see a key by index."""
     rows, columns, step = stop - start, last - first, _step(call, start, first)
     by_step = None
     for each in scores:
@@ -322,7 +322,7 @@ def _added(call: AttentionCall, scores: list[_Score], start: int, stop: int, fir
 
 
 def _hide(by_step: Any, call: AttentionCall, start: int, stop: int, first: int) -> None:
-    """-inf at the steps by index that no query sees."""
+    """Write -inf, in place, at the distances that a causal mask or a window hides."""
     before, after = window_sides(call)
     own = call.keys - call.queries + stop - 1 - first  # the column of the step from a query to its own key
     if after is not None and own + after + 1 < by_step.shape[-1]:
@@ -332,7 +332,7 @@ def _hide(by_step: Any, call: AttentionCall, start: int, stop: int, first: int) 
 
 
 def _add_of_keys_to_one(added: Any, table: _Table, told: Any, step: int, factor: float) -> None:
-    """Add keys times the vector of their distance, that of the farthest ones zero, to the logits of a single query."""
+    """Add keys times their distance's vector to the logits of a single query; that of the farthest keys is zero."""
     near, far = _changing(table.least, table.most, step, 1, added.shape[-1])
     if far < added.shape[-1]:
         added[..., far:].add_(table.vectors[:, -1:] @ told[:, :, far:].mT, alpha=factor)
@@ -342,7 +342,7 @@ def _add_of_keys_to_one(added: Any, table: _Table, told: Any, step: int, factor:
 
 
 def _add_of_keys(added: Any, table: _Table, told: Any, step: int, factor: float) -> None:
-    """Add keys times the vector of their distance, a block of keys at a time, so that few products are in vain."""
+    """Add keys times the vector of their distance to the logits, in blocks of keys so that few products are wasted."""
     rows, columns = added.shape[-2:]
     # Here distances are m - n = i - j - step: they fall from key to key.
     near, far = _changing(-table.most, -table.least, step, rows, columns)
@@ -359,13 +359,13 @@ def _add_of_keys(added: Any, table: _Table, told: Any, step: int, factor: float)
 
 
 def _changing(least: int, most: int, step: int, rows: int, columns: int) -> tuple[int, int]:
-    """The columns j in which a table has more than one vector for all rows i, at distance step + j - i."""
+    """Range of columns j whose rows i need several vectors, at distances step + j - i; outside, one serves all rows."""
     near = min(max(0, least - step + 1), columns)
     return near, min(max(near, most - step + rows - 1), columns)
 
 
 def _weighed(call: AttentionCall, q: Any, k: Any, v: Any, added: Any, scores: list[_Score], step: int) -> Any:
-    """A tile with its weights written out, for scores that add to the output."""
+    """Attend in a tile with explicit weights, for scores that also add to the output."""
     dtype = added.dtype
     logits = torch.matmul(q.to(dtype) * call.scale, k.to(dtype).transpose(-1, -2)).add_(added)
     top = logits.detach().amax(-1, keepdim=True)

@@ -53,7 +53,7 @@ class StridedBias:
         )
 
     def last_query_first(self, dtype: Any) -> Any:
-        """View it as a mask of overlapping rows, for queries in reverse order, since no stride is negative.
+        """View the bias as a mask for queries in reverse order, its rows overlapping, since no stride is negative.
 
         Args:
             dtype: Of the mask.
@@ -66,7 +66,7 @@ class StridedBias:
         return numbers.as_strided((batch, heads, self.queries, self.keys), (heads * count, count, 1, 1))
 
     def pieces(self, most: int) -> Iterator[tuple[slice, slice]]:
-        """Queries in reverse order, at most so many at a time, and the keys of which one of them sees some.
+        """Yield slices of queries in reverse order, at most `most` in each, and of the keys that these may see.
 
         Args:
             most: Queries of a piece.
@@ -84,7 +84,7 @@ class StridedBias:
             yield slice(start, stop), slice(min(max(0, first - (stop - 1)), end - 1), end)
 
     def _seen(self) -> tuple[int, int]:
-        """The first and the last of the numbers, excluded, that are not -inf for all heads, as far as can be known."""
+        """Range (first, last excluded) outside which all numbers are -inf; wider where they cannot be read."""
         if arrays.library(self.numbers).concrete(self.numbers) and not is_transformed():
             seen = (self.numbers != float("-inf")).flatten(0, -2).any(0).nonzero()
             return (int(seen[0]), int(seen[-1]) + 1) if len(seen) else (0, 1)
@@ -243,7 +243,7 @@ def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
 
 
 def _ahead(query_positions: Any, key_positions: Any) -> int | None:
-    """By how much the last query lies after the last key, in the row where it does most; None if it cannot be seen."""
+    """Largest difference, over rows, of the last query's position and the last key's; None if it cannot be read."""
     lib = arrays.library(query_positions)
     if not (lib.concrete(query_positions) and lib.concrete(key_positions)):
         return None
@@ -254,7 +254,7 @@ def _ahead(query_positions: Any, key_positions: Any) -> int | None:
 def _distance_by_distance(
     encoding: AttentionBias, query_positions: Any, key_positions: Any, params: Params | None, dtype: Any
 ) -> Any:
-    """The bias of every distance, (*batch, heads, n + m - 1), each from two positions."""
+    """Bias of every distance, (*batch, heads, n + m - 1), each computed at one pair of positions."""
     there, here = _ends(query_positions, key_positions)
     head = torch.arange(encoding.heads, device=query_positions.device)[:, None]
     return encoding.bias(head, there[..., None, :], here[..., None, :], params, dtype=dtype)
@@ -269,9 +269,9 @@ def _by_grid(
     *,
     hidden: bool,
 ) -> Any:
-    """The bias of every distance, as a few queries and every so many keys give it; -inf where `hidden`.
+    """Bias of every distance, from about √m queries by √m keys; -inf for earlier queries and the last key if `hidden`.
 
-    An encoding that multiplies two tables makes a grid sooner than a row.
+    An encoding that multiplies two tables makes a grid faster than a row.
     """
     queries, keys = query_positions.shape[-1], key_positions.shape[-1]
     side = min(queries, math.isqrt(keys - 1) + 1)
@@ -287,7 +287,7 @@ def _by_grid(
 
 
 def _ends(query_positions: Any, key_positions: Any) -> tuple[Any, Any]:
-    """Every distance once, from two positions that are there: the last query and all keys, then the last key."""
+    """Query and key position for each distance: the last query with every key, then other queries with the last key."""
     step = torch.arange(query_positions.shape[-1] + key_positions.shape[-1] - 1, device=query_positions.device) - (
         key_positions.shape[-1] - 1
     )

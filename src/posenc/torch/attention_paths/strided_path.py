@@ -27,7 +27,7 @@ NUMBERS = 1 << 21
 
 
 def attend_with_gradient(q: Any, k: Any, v: Any, bias: StridedBias, scale: float) -> Any:
-    """`strided_attention`, whose backward pass makes no matrix of the gradient of the bias.
+    """Compute `strided_attention` with a backward pass that forms no whole matrix of the gradient of the bias.
 
     It forms the weights again, a piece of the queries at a time, and adds the gradients of the logits along their
     diagonals.
@@ -36,7 +36,7 @@ def attend_with_gradient(q: Any, k: Any, v: Any, bias: StridedBias, scale: float
 
 
 class _StridedAttention(torch.autograd.Function):  # type: ignore[misc]
-    """q, k, v and the numbers of a bias to the output; queries are as many as keys, or fewer."""
+    """Autograd function of `strided_attention`, for q, k, v and bias numbers; takes no more queries than keys."""
 
     @staticmethod
     def forward(ctx: Any, q: Any, k: Any, v: Any, numbers: Any, bias: StridedBias, scale: float) -> Any:
@@ -84,7 +84,7 @@ def _along_diagonals(x: Any) -> Any:
 
 
 def _of_groups(gradient: Any, x: Any) -> Any:
-    """The gradient of keys or values that groups of queries share."""
+    """Sum the gradient of keys or values over the query heads that share a key head."""
     batch, heads, tokens, width = gradient.shape
     grouped = gradient.reshape(batch, x.shape[1], heads // x.shape[1], tokens, width)
     return grouped.sum(2).to(x.dtype)
@@ -151,7 +151,7 @@ def attend(call: AttentionCall) -> Any:
 
 
 def _without_vanishing_weights(call: AttentionCall, q: Any, k: Any, numbers: Any) -> Any:
-    """-inf at the distances whose weight vanishes against that of a query's own key, whatever stands there.
+    """Set numbers to -inf at distances whose weight must vanish next to the own key's, whatever the vectors are.
 
     A processor takes several times as long for weights that are almost zero in float32: subnormal numbers, from e^-87
     on. |scale·q·k| is at most the product of the greatest lengths, by which a bias is compared.
@@ -167,7 +167,7 @@ def _without_vanishing_weights(call: AttentionCall, q: Any, k: Any, numbers: Any
 
 
 def _within(call: AttentionCall, numbers: Any) -> Any:
-    """-inf at the distances that the window leaves out, or a causal mask."""
+    """Set numbers to -inf at the distances that the window or a causal mask hides."""
     if window_sides(call) == (None, None):
         return numbers
     count = numbers.shape[-1]

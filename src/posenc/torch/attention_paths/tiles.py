@@ -1,4 +1,7 @@
-"""Attention in tiles of queries: any encoding, in memory that grows with the tokens and not with their square."""
+"""Attention in tiles of queries: any encoding, in memory that grows with the tokens and not with their square.
+
+The other paths rotate queries, keys and values by `rotated_vectors` of this file, too.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ def attend_in_tiles(call: AttentionCall, queries: int | None) -> Any:
 
 
 def new_output(call: AttentionCall, q: Any, v: Any) -> Any:
-    """Memory that tiles write the output into; None where autograd, a compiler or torch.func needs each by itself."""
+    """Memory that tiles write the output into; None where autograd, a compiler or torch.func forbids such writes."""
     lib = arrays.library(q)
     alone = call.recorded or lib.compiling() or (q.device.type == "cpu" and not lib.concrete(q)) or is_transformed()
     return None if alone else q.new_empty((*q.shape[:3], v.shape[-1]))
@@ -104,7 +107,7 @@ def rotated_vectors(call: AttentionCall) -> tuple[Any, Any, Any]:
 
 
 def rotated_back(call: AttentionCall, output: Any, query: Any) -> Any:
-    """The output of queries at these positions, after rotations of values are taken back there."""
+    """Rotate the output back at the positions of its queries, to undo rotations of values."""
     for rotation in call.value_rotations[::-1]:
         output = rotate_at(rotation.encoding, rotation.params, output, query, "output", "bhtd")
     return output
@@ -116,7 +119,7 @@ def adds_to_output(score: Any) -> bool:
 
 
 def prepared_scores(call: AttentionCall) -> dict[int, PreparedKeys]:
-    """What scores read of the keys alone, once for all tiles."""
+    """Prepare the parts of scores that depend on keys alone, once for all tiles, by index of the score."""
     if not call.scores:
         return {}
     k, documents = repeated(call.k, call.q.shape[1]), call.documents
@@ -167,7 +170,7 @@ def _tile(
 
 
 def _faded(call: AttentionCall, prepared: dict[int, PreparedKeys], far: Any, start: int, stop: int) -> int:
-    """How many of the first keys have no weight for any of these queries, whatever stands there."""
+    """Number of first keys whose weight must vanish for all queries `start:stop`, whatever the vectors are."""
     if far is None or call.biases or call.shared or len(call.scores) != 1 or 0 not in prepared:
         return 0
     encoding: Any = call.scores[0].encoding
@@ -180,7 +183,7 @@ def _faded(call: AttentionCall, prepared: dict[int, PreparedKeys], far: Any, sta
 
 
 def _added(call: AttentionCall, prepared: dict[int, PreparedKeys], start: int, stop: int, first: int, last: int) -> Any:
-    """What biases and scores add to the scaled logits of a tile, four axes, in float32 at least; None where nothing."""
+    """Sum of the biases and scores of a tile, four axes, in float32 at least; None where there are none."""
     query, key = _part(call, call.query, start, stop), _part(call, call.key, first, last)
     dtype, added = query.lib.wide_dtype(call.q.dtype), None
     for shared in call.shared:
@@ -223,7 +226,7 @@ def _scored(call: AttentionCall, score: HeldEncoding, start: int, stop: int, fir
 def _between(
     call: AttentionCall, score: HeldEncoding, prepared: PreparedKeys, start: int, stop: int, first: int, last: int
 ) -> Any:
-    """The score of a tile of queries against keys that are prepared, without those that none of them reaches."""
+    """Score of queries `start:stop` with prepared keys `first:last`, computed without keys that no query reaches."""
     encoding: Any = score.encoding
     faded = first and type(encoding).faded is not Gathers.faded  # what comes before may be left out
     query, lib = _part(call, call.query, start, stop), arrays.library(call.q)
@@ -243,7 +246,7 @@ def _between(
 
 
 def _reached(prepared: PreparedKeys, query: Positions, documents: Any) -> int:
-    """The last key that one of these queries reaches, excluded."""
+    """End (excluded) of the keys that at least one of these queries reaches."""
     reached = prepared.keys.reached(query._replace(documents=documents)).flatten(0, -2).any(0).nonzero()
     return int(reached[-1]) + 1 if len(reached) else 0
 
@@ -251,7 +254,7 @@ def _reached(prepared: PreparedKeys, query: Positions, documents: Any) -> int:
 def _weighed(
     call: AttentionCall, q: Any, k: Any, v: Any, added: Any, start: int, stop: int, first: int, last: int
 ) -> Any:
-    """A tile with its weights written out, for scores that add to the output."""
+    """Attend in a tile with explicit weights, for scores that also add to the output."""
     heads, dtype = q.shape[1], added.dtype
     near = repeated(k, heads).to(dtype).contiguous()  # of some of the keys, which a product reads two times as slowly
     logits = (q.to(dtype) * call.scale) @ near.transpose(-1, -2)
@@ -270,7 +273,7 @@ def _weighed(
 
 
 def _softmax(logits: Any, call: AttentionCall) -> Any:
-    """The weights of logits that nobody else needs; zeros for a query that sees nothing."""
+    """Softmax of logits, in their own memory where it may be overwritten; zeros for a query that sees no key."""
     if call.recorded or call.mask is not None or call.documents is not None or call.queries > call.keys:
         return softmax_of_hidden(logits)
     return softmax_(logits)  # each query sees its own key at least
@@ -289,7 +292,7 @@ def softmax_(logits: Any) -> Any:
 
 
 def _part(call: AttentionCall, positions: Positions, start: int, stop: int) -> Positions:
-    """Positions of some of the tokens, an axis before the coordinates where there are several."""
+    """Positions of tokens `start:stop`, cut along the last axis, or the one before the coordinates."""
     if start == 0 and validation.equals_one_of(stop, call.queries if positions is call.query else call.keys):
         return positions
     several = bool(call.held) and call.held[0].encoding.axes > 1

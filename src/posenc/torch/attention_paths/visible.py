@@ -20,7 +20,7 @@ def is_transformed() -> bool:
 
 
 def key_range(call: AttentionCall, start: int, stop: int) -> tuple[int, int]:
-    """The first and the last key, excluded, that a query from start to stop may see."""
+    """Range (first, last excluded) of the keys that queries `start:stop` may see by causality and window."""
     ahead, (before, after) = call.keys - call.queries, window_sides(call)
     first = 0 if before is None else max(0, start + ahead - before)
     last = call.keys if after is None else min(call.keys, max(0, stop + ahead + after))
@@ -28,7 +28,7 @@ def key_range(call: AttentionCall, start: int, stop: int) -> tuple[int, int]:
 
 
 def most_keys(call: AttentionCall, queries: int) -> int:
-    """How many keys so many consecutive queries see at most."""
+    """Largest number of keys that `queries` consecutive queries may see together, by causality and window."""
     before, after = window_sides(call)
     if before is None or after is None:
         return call.keys
@@ -61,7 +61,7 @@ def visible(call: AttentionCall, start: int, stop: int, first: int, last: int) -
 
 
 def with_hidden_keys(call: AttentionCall, added: Any, visible_keys: Any, start: int, first: int) -> Any:
-    """What is added to logits, -inf where a query sees no key; written in place where nobody else reads it."""
+    """Set `added` to -inf where a key is hidden from a query, in place where no other code reads it."""
     if visible_keys is None:
         return added
     if call.recorded or call.shared or shares_memory(added) or call.mask is not None or call.documents is not None:
@@ -73,7 +73,7 @@ def with_hidden_keys(call: AttentionCall, added: Any, visible_keys: Any, start: 
 
 
 def shares_memory(x: Any) -> bool:
-    """Whether several numbers of a tensor are one."""
+    """Whether elements of a tensor share memory, by an axis of stride 0."""
     return any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True))
 
 
@@ -102,13 +102,13 @@ FEWEST_QUERIES = 64
 
 
 def largest_difference(call: AttentionCall, q: Any, k: Any) -> Any:
-    """The most by which scaled products of one query with two keys may differ: from the greatest lengths."""
+    """Upper bound of how far scaled q·k of one query with two keys can differ, from the largest norms of q and k."""
     longest = [torch.linalg.vector_norm(x.detach(), dim=-1, dtype=torch.float32).amax() for x in (q, k)]
     return 2.001 * call.scale * longest[0] * longest[1]
 
 
 def vanishing(call: AttentionCall, added: Any, start: int, first: int, far: Any) -> int:
-    """Count the first keys of a tile that no query reads; what is added is set to -inf where single queries do not.
+    """Count the first keys of a tile that have vanishing weight for all queries; -inf is written to all that vanish.
 
     A processor takes several times as long for weights that are almost zero in float32: subnormal numbers, from e^-87
     on. `far` is `largest_difference` of all queries and keys, None where nothing may be left out.
@@ -126,7 +126,7 @@ def vanishing(call: AttentionCall, added: Any, start: int, first: int, far: Any)
 
 
 def comparable(call: AttentionCall) -> bool:
-    """Whether each query sees its own key, and numbers can be looked at and written over."""
+    """Whether `vanishing` applies: each query sees its own key, and values can be read and overwritten."""
     plain = arrays.library(call.q).concrete(call.q) and call.q.dtype != torch.float64
     if not plain or call.recorded or is_transformed():  # first: a tracer must not compare numbers of tokens
         return False

@@ -18,14 +18,14 @@ from torch.autograd.function import once_differentiable
 
 @dataclass(frozen=True, eq=False)
 class GatherRequest:
-    """A tensor of this rank, to be answered by those of all ranks."""
+    """All-gather request of a rank program: a tensor of this rank, answered by the tensors of all ranks."""
 
     x: Tensor
 
 
 @dataclass(frozen=True, eq=False)
 class ExchangeRequest:
-    """A tensor for each rank, to be answered by what each rank has for this one; all of one shape."""
+    """All-to-all request of a rank program: a tensor for each rank, answered by those of all ranks for this one."""
 
     parts: Sequence[Tensor]
 
@@ -72,7 +72,7 @@ def run_together(programs: Sequence[RankProgram]) -> list[Tensor]:
 
 
 class _GatherOnGroup(torch.autograd.Function):  # type: ignore[misc]
-    """(…) of each rank to (ranks, …) on every rank; the gradient is summed over the ranks that used it."""
+    """All-gather with a gradient: (…) of each rank to (ranks, …) on every rank; gradients are summed over ranks."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, group: Any) -> Tensor:
@@ -88,7 +88,7 @@ class _GatherOnGroup(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _ExchangeOnGroup(torch.autograd.Function):  # type: ignore[misc]
-    """Part s of rank r to part r of rank s; the gradient goes back the same way."""
+    """All-to-all with a gradient: part s of rank r becomes part r of rank s, and its gradient goes back."""
 
     @staticmethod
     def forward(ctx: Any, parts: Tensor, group: Any) -> Tensor:

@@ -48,12 +48,12 @@ class RankCall:
 
     @property
     def reads(self) -> str | None:
-        """Places at which the layer's input is read."""
+        """Tokens at which a score reads the layer's input: "query", "key" or "both"; None where none does."""
         return next((read for each in self.held if (read := getattr(each.encoding, "reads", None))), None)
 
 
 def program_of_rank(call: RankCall) -> RankProgram:
-    """Program of one rank."""
+    """Return the program of one rank: some heads of all tokens for "ulysses", else all heads of its own queries."""
     return _of_some_heads(call) if call.sharding.scheme == "ulysses" else _of_own_queries(call)
 
 
@@ -75,7 +75,7 @@ def _of_own_queries(call: RankCall) -> RankProgram:
 
 
 def _rotates_keys_first(call: RankCall) -> bool:
-    """Whether keys may be rotated where they are: no score reads them as they were, and heads rotate alike."""
+    """Whether each rank can rotate its keys before they are gathered: no score reads them, and heads rotate alike."""
     doors = {each.door for each in call.held}
     own = (getattr(each.encoding, "heads", None) for each in call.held if "rotations" in each.door)
     return "scores" not in doors and bool(doors & {"rotations", "value_rotations"}) and not any(own)
@@ -148,7 +148,7 @@ def _of_some_heads(call: RankCall) -> RankProgram:
 
 
 def _rotated_before(call: RankCall) -> RankCall:
-    """Rotate where each head has a rotation of its own, while this rank has all heads; the others rotate inside."""
+    """Apply rotations that differ by head now, while this rank has all heads; others are applied inside attention."""
     early = [each for each in call.held if "rotations" in each.door and getattr(each.encoding, "heads", None)]
     if not early:
         return call
@@ -170,7 +170,7 @@ def _rotated_before(call: RankCall) -> RankCall:
 
 
 def _with_some_heads(held: HeldEncoding, own: slice) -> HeldEncoding:
-    """An encoding as the heads of this rank have it."""
+    """Restrict a bias to the heads of this rank; other encodings stay as they are."""
     if held.door != "biases":
         return held
     return replace(held, encoding=BiasOfSomeHeads(own.stop - own.start, held.encoding, own.start))

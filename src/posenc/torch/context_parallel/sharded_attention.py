@@ -230,7 +230,7 @@ def _checked_call(
 
 
 def _own_hidden(hidden: Any, encodings: Sequence[Encoding], q: Tensor) -> Any:
-    """Inputs of the layer at the tokens of a rank, which serve its queries and its keys."""
+    """Check the layer's inputs at the tokens of a rank, which serve both its queries and its keys."""
     both = any(getattr(encoding, "reads", None) == "both" for encoding in encodings)
     if hidden is not None and both and getattr(hidden, "ndim", 0) == 3:
         checked_hidden(hidden.repeat(1, 2, 1), encodings, q, q, Tensor, "a tensor")
@@ -239,7 +239,7 @@ def _own_hidden(hidden: Any, encodings: Sequence[Encoding], q: Tensor) -> Any:
 
 
 def _check_heads(held: Sequence[HeldEncoding], sharding: Sharding, q: Tensor) -> None:
-    """Refuse under "ulysses" what some heads cannot compute alone."""
+    """Refuse, under "ulysses", encodings that need all heads at once."""
     if sharding.scheme != "ulysses":
         return
     sharding.heads(0, q.shape[1])

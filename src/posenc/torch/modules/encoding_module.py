@@ -50,7 +50,7 @@ class EncodingModule(torch.nn.Module):  # type: ignore[misc]
 
 
 def encoding_and_params(encoding: Any, params: Params | None) -> tuple[Any, Params | None]:
-    """An encoding and its parameters as they are given; the own ones of a module."""
+    """Return (encoding, params) as given, or those that a module holds."""
     if not isinstance(encoding, EncodingModule):
         return encoding, params
     if params is not None:
@@ -62,7 +62,7 @@ def encoding_and_params(encoding: Any, params: Params | None) -> tuple[Any, Para
 
 
 def seeded_generator(seed: int | None) -> np.random.Generator:
-    """A generator that begins at the seed, or at the next number of PyTorch's default generator."""
+    """NumPy generator with this seed, or one drawn from PyTorch's default generator for None."""
     if seed is None:
         drawn = torch.randint(2**63 - 1, (), device="cpu")
         seed = (
@@ -74,7 +74,7 @@ def seeded_generator(seed: int | None) -> np.random.Generator:
 def fill(parameter: Any, value: np.ndarray) -> None:
     """Write drawn numbers into a parameter, wherever it lives and whatever its dtype.
 
-    Of a parameter that `fully_shard` has divided, each process gets its own part of the numbers of the first process.
+    Of a parameter that `fully_shard` has divided, each process gets its own shard of the numbers of the first process.
     """
     drawn = torch.tensor(np.asarray(value), device="cpu")
     if hasattr(parameter, "device_mesh"):
@@ -84,7 +84,7 @@ def fill(parameter: Any, value: np.ndarray) -> None:
 
 
 def _distributed(value: Any, like: Any) -> Any:
-    """A tensor divided among processes as another one is."""
+    """Distribute a tensor over the device mesh of `like`, with the same placements."""
     from torch.distributed.tensor import distribute_tensor  # heavy, and loaded where something is divided
 
     return distribute_tensor(value.to(like.device), like.device_mesh, like.placements)

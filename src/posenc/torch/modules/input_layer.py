@@ -99,7 +99,7 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         return self.dropout(summed if self.batch_first else summed.transpose(0, 1))
 
     def _summed(self, rows: Array, positions: Array, scale: float) -> Array:
-        """In one pass where the encoding is a table that is added, and not one that widens, say."""
+        """Return embedding · scale + encoding; in one pass unless the encoding has an `attach` of its own."""
         encoding, weight = self.encoding.encoding, self.embedding
         if type(encoding).attach is AdditiveEncoding.attach:
             positions = on_same_device("positions", positions, weight)
@@ -113,7 +113,7 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         return f"vocabulary={self.vocabulary}, width={self.width}, batch_first={self.batch_first}"
 
     def _row_positions(self, ids: Any, positions: Array | None) -> Array:
-        """Positions in rows of sequences, (n,) or (batch, n)."""
+        """Positions, one row a sequence whatever the axes of ids: (n,) or (batch, n)."""
         length = ids.shape[1 if self.batch_first else 0]
         if positions is None:
             return torch.arange(length, device=ids.device)

@@ -28,7 +28,7 @@ class TorchWithOperator(Torch):
 
 
 def with_operator(positions: Array) -> Positions:
-    """Positions for an encoding that rotates by them, with the library that has the operator."""
+    """Checked positions whose array library is `TorchWithOperator`, for an encoding of learned frequencies."""
     found = checked(positions)
     return found._replace(lib=TorchWithOperator(positions.device))
 

@@ -1,4 +1,4 @@
-"""Positions and vectors in, rotated vectors or a sum out: what a module does in one call.
+"""Calls of modules: make the rotation or table of the positions, and apply it to the vectors, in one step.
 
 Modules make the rotation or the table on the way, by the compiled kernel where it can. Where many layers share
 positions, `posenc.torch.rotation` once and `rotate` in each layer do less.
@@ -35,7 +35,7 @@ POSITIONS_OF = dict.fromkeys(("query", "output"), "query_positions") | dict.from
 
 @dataclass(frozen=True, eq=False)
 class _RotaryFacts:
-    """Facts of an encoding that calls need, found once, since finding them takes longer than rotating a token."""
+    """Kernel inputs that depend on a rotary encoding alone, cached: making them takes longer than rotating a token."""
 
     fixed: FixedFrequencies
     limbs: np.ndarray
@@ -73,16 +73,16 @@ def rotate_pair_at(
 
 
 def _plain(positions: Array | Positions) -> Array:
-    """The tensor of positions that may have been checked."""
+    """Tensor of positions, whether these are a plain tensor or a checked `Positions`."""
     return positions.array if isinstance(positions, Positions) else positions
 
 
 def _kernel_angles(
     encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array | Positions, name: str
 ) -> Angles | None:
-    """Angles for the compiled kernel, which makes the rotation in its pass; None if the rotation is made before.
+    """Angles, if the compiled kernel can make cosines and sines as it rotates; None if a rotation must be made first.
 
-    It is made before where a program is traced or compiled, where no kernel is, and for other positions than int64.
+    A rotation is made first in traced or compiled programs, without a kernel, and for other positions than int64.
     """
     if native.MISSING is not None or params is not None or torch.compiler.is_dynamo_compiling():
         return None
@@ -104,7 +104,7 @@ def _kernel_angles(
 
 
 def _facts(encoding: RotaryEncoding) -> _RotaryFacts | None:
-    """The facts of an encoding of one coordinate whose queries and keys rotate alike; None of others."""
+    """Cached facts of an encoding of one coordinate that rotates queries and keys alike; None for others."""
     try:
         return _remembered_facts(encoding)
     except TypeError:  # an encoding of a user with a field that has no hash
@@ -131,7 +131,7 @@ MOST_NUMBERS = validation.LARGEST_BYTES // 8
 
 
 def add_at(encoding: AdditiveEncoding, params: Params | None, x: Array, positions: Array) -> Array:
-    """`encoding.attach(x, positions, params)`."""
+    """Return `encoding.attach(x, positions, params)`, with a table and a fast sum where the encoding is sinusoidal."""
     wide = arrays.library(x).wide_dtype(x.dtype)
     ready = (
         fixed_sinusoids_of(encoding) is not None
@@ -146,7 +146,7 @@ def add_at(encoding: AdditiveEncoding, params: Params | None, x: Array, position
 
 
 def rotation_at(encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array, role: Role) -> Operator:
-    """The rotation of these positions, as precise as x."""
+    """Make the rotation of these positions, in float64 for float64 x, else in float32."""
     wide = arrays.library(x).wide_dtype(x.dtype)
     if fixed_frequencies_of(encoding) is None or _is_traced():
         one_operator = torch.compiler.is_compiling() and positions.is_cpu and encoding.shapes and not _is_traced()
@@ -156,7 +156,7 @@ def rotation_at(encoding: RotaryEncoding, params: Params | None, x: Array, posit
 
 
 def _table_at(encoding: AdditiveEncoding, params: Params | None, positions: Array) -> Array:
-    """The table of these positions: the same as in the step before, mostly, and as costly as half the sum."""
+    """Table of these positions; 1-D int64 ones on the CPU are remembered, as steps mostly repeat them."""
     count = positions.shape[-1]
     plain = (
         not torch.compiler.is_compiling()
@@ -176,7 +176,7 @@ def _remembered(encoding: AdditiveEncoding, positions: bytes) -> Array:
 
 
 def _is_traced() -> bool:
-    """Whether the definition itself is wanted.
+    """Whether a program is exported, traced or transformed, so that only PyTorch's own operators may run.
 
     Programs that are exported run without posenc, and transforms of functions see through PyTorch's own operators
     alone.

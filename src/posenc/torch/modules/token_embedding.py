@@ -64,7 +64,7 @@ def embed(
 
 
 def embedded(ids: Array, weight: Array, table: Array, scale: float, impl: str = "auto") -> Array:
-    """`embed`, of what has been checked."""
+    """Compute `embed` for arguments that have been checked."""
     if impl != "reference":
         reason = kernel.unsupported_reason(ids, weight, table)
         if reason is None:

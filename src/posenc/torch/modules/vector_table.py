@@ -1,4 +1,4 @@
-"""Tables of vectors for positions, made by compiled code where it can."""
+"""Tables of additive encodings at given positions, made by compiled code where it can."""
 
 from __future__ import annotations
 

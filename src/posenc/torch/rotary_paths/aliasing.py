@@ -1,4 +1,4 @@
-"""Tensors that may be written: memory of their own, apart from all else that is read or written; `out` arguments."""
+"""Checks that tensors and `out` arguments can be written in place: writable memory that overlaps nothing else."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Axis = tuple[int, int, int]
 
 
 def overlaps(x: Array) -> bool:
-    """Whether two numbers of x lie in one place, as far as can be seen: an axis steps into what smaller ones reach."""
+    """Whether elements of x may share memory: by strides, an axis steps into the range of those with smaller ones."""
     known = torch._debug_has_internal_overlap(x)  # 0: no; 1: yes; 2: it does not look closer
     return bool(known == 1 or (known == 2 and _self_overlapping(_axes(x, x))))
 
 
 def beyond(one: Array, other: Array) -> bool:
-    """Whether one ends in memory before the other begins."""
+    """Whether the memory ranges of two tensors do not overlap."""
     if not one.numel() or not other.numel():
         return True
     (begin, end), (first, last) = ((x.data_ptr(), x.data_ptr() + _extent(x)) for x in (one, other))
@@ -29,7 +29,7 @@ def beyond(one: Array, other: Array) -> bool:
 
 
 def disjoint(one: Array, other: Array) -> bool:
-    """Whether two tensors share no number, as far as can be seen; they may interleave, as parts of a projection."""
+    """Whether two tensors provably share no element; their memory may interleave, as for parts of a projection."""
     if beyond(one, other):
         return True
     bytes_behind = other.data_ptr() - one.data_ptr()
@@ -41,7 +41,7 @@ def disjoint(one: Array, other: Array) -> bool:
 
 
 def require_no_grad(name: str, x: Array, reason: str, instead: str) -> None:
-    """Refuse what needs a gradient where none is recorded."""
+    """Refuse a tensor that requires a gradient, for an operation that records none."""
     if torch.is_grad_enabled() and x.requires_grad:
         raise ValueError(f"{name} must not require a gradient {reason}; got one that does. {instead}.")
 
@@ -63,13 +63,13 @@ def check_writable(name: str, x: Array, instead: str) -> None:
 
 
 def mark_written(*tensors: Array) -> None:
-    """Tell autograd of tensors that an operator of ours has written, so that it refuses what it had kept."""
+    """Increment version counters of tensors our operators wrote, so that autograd refuses stale saved values."""
     if not torch.compiler.is_compiling():
         torch.autograd.graph.increment_version(tensors)
 
 
 def _axes(one: Array, other: Array) -> list[Axis]:
-    """Axes with more than one place in either, the largest stride first."""
+    """Axes (stride, size in one, size in other) with more than one entry in either, the largest stride first."""
     axes = zip(one.stride(), other.stride(), one.shape, other.shape, strict=True)
     kept = [(first if a > 1 else second, a, b) for first, second, a, b in axes if a > 1 or b > 1]
     return sorted(kept, reverse=True)
@@ -80,7 +80,7 @@ def _reach(axes: list[Axis]) -> int:
 
 
 def _extent(x: Array) -> int:
-    """Bytes from its first number to behind its last."""
+    """Bytes from the first element of x to the end of its last."""
     return int(x.element_size() * (_reach(_axes(x, x)) + 1))
 
 
@@ -89,7 +89,7 @@ def _self_overlapping(axes: list[Axis]) -> bool:
 
 
 def _meet(axes: list[Axis], behind: int) -> bool:
-    """Whether steps along the axes lead from one tensor to another, `behind` numbers later; also if axes interleave."""
+    """Whether tensors that start `behind` elements apart may share one; True too where axes interleave."""
     if not axes:
         return behind == 0
     (stride, one, other), *rest = axes
@@ -100,7 +100,7 @@ def _meet(axes: list[Axis], behind: int) -> bool:
 
 
 def check_out(name: str, out: Any, shape: tuple[int, ...], dtype: Any, positions: Array) -> None:
-    """Refuse what cannot take a table of this shape and dtype, made of these positions."""
+    """Refuse an `out` tensor that cannot hold a table of this shape and dtype, made of these positions."""
     plain_tensor(name, out)
     if out.dtype != dtype:
         raise TypeError(f"{name} must be {dtype}; got {out.dtype}. Allocate it so, or ask for another dtype.")
@@ -118,7 +118,7 @@ def check_out(name: str, out: Any, shape: tuple[int, ...], dtype: Any, positions
 
 
 def check_pair(out: tuple[Any, Any], shape: tuple[int, ...], dtype: Any, positions: Array) -> None:
-    """`check_out` of both, which must share no number."""
+    """Refuse a pair of `out` tensors if `check_out` refuses one, or if they share memory."""
     for name, part in zip(("out[0]", "out[1]"), out, strict=True):
         check_out(name, part, shape, dtype, positions)
     if not torch.compiler.is_compiling() and not disjoint(*out):
@@ -133,12 +133,12 @@ def copied(result: Array, out: Array) -> Array:
 
 
 def rows_of_out(out: Array) -> Array:
-    """The same memory as (1, rows, width)."""
+    """View `out` as (1, rows, width)."""
     return out.view((1, out.shape[:-1].numel(), out.shape[-1]))
 
 
 def unsupported_positions(positions: Array, dtype: Any) -> str | None:
-    """Why the kernel cannot make float32 numbers of these positions in this dtype; None where it can."""
+    """Why the kernel, which takes integers and gives float32, cannot serve positions and dtype; None where it can."""
     if arrays.kind(positions) != "integer":
         return f"positions are {arrays.dtype_name(positions.dtype)}, not whole"
     if positions.device.type != "cpu":
@@ -147,7 +147,7 @@ def unsupported_positions(positions: Array, dtype: Any) -> str | None:
 
 
 def unsupported_rows(out: Any) -> str | None:
-    """Why the kernel cannot write these rows; None where it can, or where `check_out` will say what they are."""
+    """Why the kernel cannot write into `out`; None where it can, or where `check_out` will refuse it."""
     if not isinstance(out, torch.Tensor) or out.ndim < 1:
         return None
     try:

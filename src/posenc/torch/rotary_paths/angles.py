@@ -1,4 +1,4 @@
-"""Rotations made by compiled code, and angles, of which kernels make rotations themselves."""
+"""Rotations made by compiled code, and `Angles`, whose cosines and sines the kernels make as they rotate."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IMPLS = ("auto", "reference", "native")
 
 @dataclass(frozen=True, eq=False)
 class Angles:
-    """Whole positions and an encoding that rotates by them, cosines and sines not yet made.
+    """Integer positions and a rotary encoding, in place of cosines and sines: the kernel makes these as it rotates.
 
     `angles` makes it, `rotate` takes it.
 
@@ -60,7 +60,7 @@ class Angles:
         return self.fixed.pairing.dim
 
     def rotation(self, *, dtype: Any = None) -> Rotation:
-        """Make the rotation itself, by the encoding.
+        """Make the rotation of these positions by the encoding's own `rotation`.
 
         Args:
             dtype: Of cosines and sines; float32 for None.
@@ -71,7 +71,7 @@ class Angles:
         return of_pairs("encoding", self.encoding.rotation(self.positions, dtype=dtype))
 
     def compiled_rotation(self) -> Rotation:
-        """Make the same rotation in float32 by the compiled kernel.
+        """Make the rotation of these positions in float32 by the compiled kernel.
 
         Returns:
             The rotation, of cosines and sines (rows, time, pairs).

@@ -78,7 +78,7 @@ def rotate(
 def rotate_checked(
     q: Tensor, k: Tensor, rotation: Rotation | Angles, layout: Layout, impl: Impl
 ) -> tuple[Tensor, Tensor]:
-    """`rotate` of whatever the path of a single call leaves: with autograd and tracers, or with the error."""
+    """Rotate where `fast_path` does not: with autograd, tracers or transforms, or by raising the error."""
     kernel, _ = kernel_for(q, k, rotation, layout, impl)
     if kernel is None:
         rotation = as_rotation(rotation, q)
@@ -184,7 +184,7 @@ def chosen(q: Tensor, k: Tensor, rotation: Rotation | Angles, *, layout: Layout,
 def kernel_for(
     q: Tensor, k: Tensor, rotation: Rotation | Angles, layout: Layout, impl: Impl
 ) -> tuple[RotationKernel | None, list[str]]:
-    """The kernel that rotates these, None for the reference, and why each that would come before it cannot."""
+    """Kernel for these tensors (None for the reference), and the reasons against those that come before it."""
     validation.choice("impl", impl, IMPLS)
     validation.choice("layout", layout, LAYOUTS)
     check_rotation(rotation)

@@ -1,4 +1,4 @@
-"""Queries and keys as a rotation must find them: checked before any kernel sees them."""
+"""Checks of queries, keys and rotation before any kernel runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def heads_first(x: Array, layout: Layout) -> Array:
 
 
 def check_rotation(rotation: Any) -> None:
-    """Refuse what is no rotation of tensors, with the call that makes the right one."""
+    """Refuse anything but a Rotation of tensors or Angles, and name the call that makes one."""
     if (isinstance(rotation, Rotation) and isinstance(rotation.cos, torch.Tensor)) or isinstance(rotation, Angles):
         return
     if isinstance(rotation, Rotation):
@@ -45,7 +45,7 @@ def check_rotation(rotation: Any) -> None:
 
 
 def check_vectors(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout) -> None:
-    """Refuse queries and keys that are not of one batch and length, and a rotation that is not of their positions."""
+    """Refuse q, k and rotation that differ in width, length, batch, heads, dtype or device."""
     rows, count, by_head, device = shape_of_rotation(rotation)
     time, heads = (2, 1) if layout == "bhtd" else (1, 2)
     for name, x in (("q", q), ("k", k)):
@@ -77,7 +77,7 @@ def check_vectors(q: Array, k: Array, rotation: Rotation | Angles, layout: Layou
 
 
 def shape_of_rotation(rotation: Rotation | Angles) -> tuple[int, int, int | None, Any]:
-    """Rows of positions (1 for the whole batch), their number in a row, heads with own rotations, and device."""
+    """Return (rows, 1 if the batch shares one; positions a row; heads with rotations of their own or None; device)."""
     if isinstance(rotation, Angles):
         return (
             rotation.integer_positions.shape[0],
@@ -91,13 +91,13 @@ def shape_of_rotation(rotation: Rotation | Angles) -> tuple[int, int, int | None
 
 
 def writable(name: str, x: Array) -> None:
-    """Refuse what cannot be rotated in place and needs no gradient there."""
+    """Refuse a tensor that requires a gradient or cannot be written in place."""
     require_no_grad(name, x, "to be rotated in place", "Use rotate")
     check_writable(name, x, "Clone it, or use rotate")
 
 
 def writable_pair(q: Array, k: Array) -> None:
-    """Refuse queries and keys of which one cannot be written in place, or not without the other."""
+    """Refuse queries and keys that cannot be written in place, or that share memory."""
     for name, x in (("q", q), ("k", k)):
         check_writable(name, x, "Clone it, or use rotate")
     if not torch.compiler.is_compiling() and not disjoint(q, k):

@@ -41,7 +41,7 @@ _rotate, _rotate_, _by_angles, _by_angles_, _into_cache_, _cos_sin = map(
 
 
 def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> Any:
-    """Rotate q and k into new memory; None where that is left to the checked path."""
+    """Rotate q and k into new memory; return None where `rotate_checked` must do it."""
     if _is_compiling() or type(impl) is not str or impl not in IMPLS:
         return None
     if impl == "torch" or native.MISSING is not None:
@@ -66,16 +66,17 @@ def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> Any:
 
 
 def rotate_one_untraced(x: Any, angles: Angles, layout: Any) -> Any:
-    """Rotate x by angles into new memory; None where that is left to the checked path."""
+    """Rotate x by angles into new memory; return None where the checked path must do it."""
     if native.MISSING is not None or layout not in HEADS_AXIS or x.ndim != 4:
         return None
+    # The kernel rotates two tensors; a second one without heads costs nothing.
     no_heads = x[:, :0] if layout == "bhtd" else x[:, :, :0]
     both = rotate(x, no_heads, angles, layout, "native")
     return None if both is None else both[0]
 
 
 def rotate_(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
-    """Whether q and k have been rotated where they are."""
+    """Rotate q and k in place where this path can, and return whether it did."""
     if _is_compiling() or type(impl) is not str or impl not in IMPLS:
         return False
     if impl == "torch" or native.MISSING is not None:
@@ -106,7 +107,7 @@ def rotate_(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
 
 
 def rotate_into_cache_(rotation: Any, slots: Any, layout: Any, paged: Any, impl: Any, tensors: tuple[Any, ...]) -> bool:
-    """Whether q has been rotated in place, k into its cache, and v copied; tensors are q, k, v and both caches."""
+    """Rotate q, k and v of `tensors` (q, k, v, k_cache, v_cache) into place if this path can; return whether it did."""
     if (
         native.MISSING is not None
         or _is_compiling()
@@ -136,7 +137,7 @@ def rotate_into_cache_(rotation: Any, slots: Any, layout: Any, paged: Any, impl:
 
 
 def _fits_token(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
-    """Whether plain PyTorch is to rotate them, and they are one token a row that nothing follows."""
+    """Whether q and k are single untraced tokens that plain PyTorch rotates in few calls."""
     return (
         impl != "native"
         and type(rotation) is Rotation
@@ -148,12 +149,12 @@ def _fits_token(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
 
 
 def _are_writable(*tensors: Any) -> bool:
-    """Whether PyTorch writes to these tensors where it does not infer: to inference tensors it does not."""
+    """Whether PyTorch lets these be written: outside inference mode, inference tensors cannot be."""
     return _is_inferring() or not any(x.is_inference() for x in tensors)
 
 
 def _are_separate(q: Any, k: Any) -> bool:
-    """Whether each is a piece of memory of its own that holds its numbers."""
+    """Whether q and k are contiguous, hold their values in memory, and do not overlap."""
     if not all(x.is_contiguous() and not x.is_neg() and not x._is_zerotensor() for x in (q, k)):
         return False
     distance = q.data_ptr() - k.data_ptr()
@@ -161,7 +162,7 @@ def _are_separate(q: Any, k: Any) -> bool:
 
 
 def _is_untraced(q: Any, k: Any, first: Any, second: Any) -> bool:
-    """Whether all are plain PyTorch tensors, of which no gradient, forward derivative or mode must know."""
+    """Whether all are plain tensors, q on the CPU, that no autograd, forward mode or function mode must record."""
     return (
         type(q) is type(k) is type(first) is type(second) is Tensor
         and q.is_cpu

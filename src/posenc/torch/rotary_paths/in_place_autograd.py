@@ -1,4 +1,4 @@
-"""Rotations in place that autograd records: of results of other operations, which are no leaves and may be written to.
+"""In-place rotations that autograd records: of non-leaf tensors, the results of other operations.
 
 Backward rotates the gradient into new memory. In place it would need to be nobody else's, and that cannot be known: a
 sum hands one gradient to both its terms, and a hook may hold it.
@@ -19,7 +19,7 @@ from posenc.torch.rotary_paths.rotation_kernels import RotationKernel
 
 
 def requires_autograd(name: str, x: Any) -> bool:
-    """Whether autograd records what is done to x; refuses what it lets nobody write to, before anything is written."""
+    """Whether autograd must record a rotation of x; ValueError where autograd forbids writing to x."""
     if not torch.is_grad_enabled() or not x.requires_grad:
         return False
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
@@ -44,7 +44,7 @@ def rotated_(q: Any, k: Any, rotation: Rotation, layout: Layout, kernel: Rotatio
 
 
 class _InPlace(torch.autograd.Function):  # type: ignore[misc]
-    """Rotate one tensor in place: autograd lets no function write to several views; only the table is kept."""
+    """In-place rotation of one tensor, as autograd lets no function write to several views; saves cos and sin alone."""
 
     @staticmethod
     def forward(
@@ -58,7 +58,7 @@ class _InPlace(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
-        """The transpose of a rotation is the rotation the other way, its factor kept."""
+        """Rotate the gradient back by the transpose: the inverse rotation with the same factor."""
         cosine, sine = ctx.saved_tensors
         back = Rotation(cosine, -sine, ctx.rotation.pairing, ctx.rotation.factor, ctx.rotation.heads)
         gradient = native.with_contiguous_channels(heads_first(gradient, ctx.layout))

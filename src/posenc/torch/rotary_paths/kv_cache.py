@@ -119,7 +119,7 @@ def _check_values(q: Tensor, k: Tensor, v: Tensor, layout: Layout) -> None:
 def _check_caches(
     k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, layout: Layout, paged: bool
 ) -> tuple[int, int]:
-    """Rows or pages of both caches, and the places of each."""
+    """Check both caches, and return (rows or pages, tokens in each)."""
     heads, time = (1, 2) if layout == "bhtd" else (2, 1)
     for name, cache, x in (("k_cache", k_cache, k), ("v_cache", v_cache, v)):
         plain_tensor(name, cache)
@@ -144,7 +144,7 @@ def _check_caches(
 
 
 def _checked_slots(slots: Any, k: Tensor, layout: Layout, extent: tuple[int, int], paged: bool) -> Tensor:
-    """Slots as int64 (batch or 1, time), each of which exists and is named once, as far as can be seen."""
+    """Check slots, and return them as int64 (batch or 1, time); on the CPU they must exist and not repeat."""
     plain_tensor("slots", slots)
     if slots.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"slots must be int64 or int32; got {slots.dtype}. Give indices into the cache.")
@@ -173,7 +173,7 @@ def _checked_slots(slots: Any, k: Tensor, layout: Layout, extent: tuple[int, int
 
 
 def _check_memory(q: Tensor, k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor) -> None:
-    """Refuse to write where one of the others is read, or twice."""
+    """Refuse tensors that cannot be written, or that share memory with another tensor of the call."""
     for name, x in (("q", q), ("k_cache", k_cache), ("v_cache", v_cache)):
         writable(name, x)
     if torch.compiler.is_compiling():

@@ -1,4 +1,4 @@
-"""Queries and keys divided by their root mean square, then rotated: one pass where a kernel can."""
+"""RMSNorm of queries and keys, then rotation: in one pass where a kernel can."""
 
 from __future__ import annotations
 

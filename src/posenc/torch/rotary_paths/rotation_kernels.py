@@ -1,4 +1,4 @@
-"""The kernels that rotate queries and keys, a row each: what it cannot take, and how it rotates."""
+"""Table of the kernels that rotate queries and keys: what each cannot take, and how to call it."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class RotationKernel:
 
 
 def kernels_to_try(impl: Impl, q: Array) -> tuple[RotationKernel, ...]:
-    """The kernel that is named; for "auto" the one of the device, then plain PyTorch; none for the reference."""
+    """Kernels to try: the one named; for "auto" that of the device, then plain PyTorch; none for "reference"."""
     if impl == "auto":
         return KERNELS["triton" if q.is_cuda else "native"], KERNELS["torch"]
     return () if impl == "reference" else (KERNELS[impl],)
 
 
 def as_rotation(rotation: Rotation | Angles, x: Array) -> Rotation:
-    """The rotation; of angles one is made, as precise as what it rotates."""
+    """Return the rotation, made from angles if these are given, in float64 for float64 x, else in float32."""
     if isinstance(rotation, Rotation):
         return rotation
     return rotation.rotation(dtype=torch.float64 if x.dtype == torch.float64 else torch.float32)
@@ -127,7 +127,7 @@ def _triton_into_cache(rotation: Rotation | Angles, tensors: tuple[Array, ...], 
 
 
 def _triton_source(rotation: Rotation | Angles) -> tuple[Any, Any]:
-    """Cosines and sines, or positions and frequencies, and channels, as the Triton kernel takes them."""
+    """Return (CosSinSource, Channels) for the Triton kernel, with a table for a rotation and positions for angles."""
     from posenc.kernels import triton
 
     if isinstance(rotation, Rotation):

@@ -1,4 +1,4 @@
-"""Ways to give a model the same tokens, after each of which it is to compute the same."""
+"""Checks of an audit: ways to give a model the same tokens, each of which must give the same result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class AuditCheck(NamedTuple):
 
 
 def _plain(model: Any, tokens: torch.Tensor) -> ModelStates:
-    """Each row by itself, in one forward without a cache."""
+    """Run each row by itself, in one forward without a cache."""
     return side_by_side([states_of(model, row[None], use_cache=False)[0] for row in tokens], 0)
 
 
@@ -50,7 +50,7 @@ def _left_padding_with_ids(model: Any, tokens: torch.Tensor) -> tuple[ModelState
 
 
 def _padded(model: Any, tokens: torch.Tensor, stated: bool) -> tuple[ModelStates, ModelStates]:
-    """The first row behind padding, in a batch with the second one."""
+    """Run the first row by itself, and behind padding in a batch with the second row."""
     padded = torch.cat([tokens[:1, :PADDING], tokens[:1, :-PADDING]], 1)
     mask = torch.ones_like(tokens[:2])
     mask[0, :PADDING] = 0
@@ -61,7 +61,7 @@ def _padded(model: Any, tokens: torch.Tensor, stated: bool) -> tuple[ModelStates
 
 
 def _packed(model: Any, tokens: torch.Tensor) -> tuple[ModelStates, ModelStates]:
-    """Two documents in one row, told apart by position_ids alone."""
+    """Run two documents each by itself, and packed into one row that position_ids alone divide."""
     first, second = tokens[:1, :-CHUNK], tokens[1:2, : CHUNK + 2]
     ids = torch.cat([torch.arange(first.shape[1]), torch.arange(second.shape[1])]).to(tokens.device)
     packed, _ = states_of(model, torch.cat([first, second], 1), position_ids=ids[None], use_cache=False)
@@ -69,7 +69,7 @@ def _packed(model: Any, tokens: torch.Tensor) -> tuple[ModelStates, ModelStates]
 
 
 def _in_steps(model: Any, tokens: torch.Tensor, ends: list[int]) -> ModelStates:
-    """The tokens in several calls with one cache."""
+    """Run the tokens in several calls with one cache; `ends` are the ends of the calls."""
     steps, past, start = [], None, 0
     for end in ends:
         states, past = states_of(model, tokens[:, start:end], past_key_values=past, use_cache=True)
@@ -95,14 +95,14 @@ def _shifted(model: Any, tokens: torch.Tensor) -> tuple[ModelStates, ModelStates
 
 
 def run_at(model: Any, tokens: torch.Tensor, ids: torch.Tensor) -> ModelStates:
-    """The rows at positions (n,)."""
+    """Run all rows at the positions `ids`, (n,)."""
     every = torch.ones_like(tokens)  # stated, as a gap of positions is otherwise taken for the start of a document
     ids = ids[None].expand(tokens.shape)
     return states_of(model, tokens, attention_mask=every, position_ids=ids, use_cache=False)[0]
 
 
 def _generated(model: Any, tokens: torch.Tensor) -> tuple[ModelStates, ModelStates]:
-    """Logits that chose the tokens of an answer, and those of one forward over prompt and answer, as in training."""
+    """Logits of one forward over prompt and answer, as in training, and those that chose the answer in generate."""
     half, new = tokens[:, : tokens.shape[1] // 2], tokens.shape[1] // 4
     fixed = {"do_sample": False, "min_new_tokens": new, "max_new_tokens": new, "pad_token_id": 0}
     with torch.no_grad():

@@ -143,7 +143,7 @@ def _checked(check: AuditCheck, single: Any, double: Any, tokens: torch.Tensor) 
 def _judged(
     name: str, sentence: str, gaps: list[list[torch.Tensor]], allowed: list[float], names: list[str]
 ) -> AuditResult:
-    """Whether a state differs by more than is allowed in every precision."""
+    """Result of a check: "breaks" at the first token whose gap exceeds `allowed` in every precision, else "holds"."""
     names = names if len(names) == len(allowed) else ["logits"] * len(allowed)
     # The smaller one: float64 runs of some models give NaN, where float32 is cast to in between.
     least = [one if len(of_state) == 1 else torch.fmin(one, of_state[1]) for of_state in zip(*gaps, strict=True)
@@ -174,7 +174,7 @@ def _no_logit_shows_a_shift(model: Any) -> str | None:
 
 
 def _far(model: Any, tokens: torch.Tensor, shifts: str | None) -> Iterator[AuditResult]:
-    """Positions far from 0, then narrow types over a long distance: what they round between near tokens is allowed."""
+    """Check far positions, then narrow dtypes over a long distance, with their error over a short one allowed."""
     longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     far = min(FAR, longest or FAR) - tokens.shape[1]
     routed = _routes(model)
@@ -198,7 +198,7 @@ def _far(model: Any, tokens: torch.Tensor, shifts: str | None) -> Iterator[Audit
 
 
 def _routes(model: Any) -> str | None:
-    """Why narrow types are not compared: a token that rounding sends to another expert differs by more than that."""
+    """Why narrow dtypes are not compared: rounding may route a token to another expert; None without experts."""
     names = ("num_experts", "num_local_experts", "n_routed_experts", "ffn_config")
     config = model.config.get_text_config()
     routed = any(getattr(config, name, None) for name in names)
@@ -232,7 +232,7 @@ def _far_away(
 
 
 def _cast(model: Any, tokens: torch.Tensor, near: torch.Tensor, gap: torch.Tensor) -> Narrowed:
-    """Frequencies that .to(bfloat16) casts, in a model in float32; allowed is what rounding cosines and sines does."""
+    """Errors by frequencies cast as .to(bfloat16) casts them, and by rounding cosines and sines (allowed)."""
     cast, rounded = copy.deepcopy(model), copy.deepcopy(model)
     narrow = dict(copy.deepcopy(model).to(torch.bfloat16).named_buffers())
     for name, module in cast.named_modules():
@@ -249,7 +249,7 @@ def _cast(model: Any, tokens: torch.Tensor, near: torch.Tensor, gap: torch.Tenso
 
 
 def _rounded(module: Any, given: Any, output: Any) -> Any:
-    """Cosines and sines rounded to bfloat16, as a model in bfloat16 with frequencies in float32 has them."""
+    """Round cosines and sines to bfloat16 (a forward hook), as a bfloat16 model with float32 frequencies does."""
     if isinstance(output, torch.Tensor):
         parts = torch.view_as_real(output) if output.is_complex() else output
         narrow = parts.to(torch.bfloat16).to(parts.dtype)
@@ -258,7 +258,7 @@ def _rounded(module: Any, given: Any, output: Any) -> Any:
 
 
 def _in_autocast(model: Any, tokens: torch.Tensor, near: torch.Tensor, gap: torch.Tensor) -> Narrowed:
-    """Autocast over a gap of positions; allowed is what it rounds where there is none."""
+    """Errors by autocast to bfloat16 in rows with a gap of positions, and in rows without one (allowed)."""
 
     def narrow(ids: torch.Tensor) -> list[torch.Tensor]:
         with torch.autocast(tokens.device.type, torch.bfloat16):
@@ -269,7 +269,7 @@ def _in_autocast(model: Any, tokens: torch.Tensor, near: torch.Tensor, gap: torc
 
 
 def _in_tf32(model: Any, tokens: torch.Tensor, near: torch.Tensor, gap: torch.Tensor) -> Narrowed:
-    """TF32 over a gap of positions; allowed is what it rounds where there is none."""
+    """Errors by TF32 in rows with a gap of positions, and in rows without one (allowed)."""
 
     def narrow(ids: torch.Tensor) -> list[torch.Tensor]:
         plain, before = run_at(model, tokens, ids), torch.get_float32_matmul_precision()

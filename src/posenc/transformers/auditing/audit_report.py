@@ -18,8 +18,8 @@ class AuditResult:
         sentence: What was compared.
         outcome: "holds", "breaks", or "not compared".
         difference: Largest difference of a state between both runs.
-        allowed: What rounding allows for this state: four times the difference between the plain run in the model's
-            dtype and in float64.
+        allowed: What rounding allows for this state: four times the difference between the plain run in float32 and
+            in float64, or a narrow dtype's error over a short distance.
         place: First state in which both runs differ: "embedding", "layer 3", "logits".
         row: Row of the batch where it differs first.
         token: First token that differs there.

@@ -21,7 +21,7 @@ class ModelStates:
     states: tuple[torch.Tensor, ...]
 
     def names(self) -> list[str]:
-        """Names of the states: where a difference that is seen in one of them arose."""
+        """Names of `states`, in order: "embedding", "layer 0", …, "logits"."""
         layers = [f"layer {number}" for number in range(len(self.states) - 2)]
         return ["embedding", *layers, "logits"]
 
@@ -34,12 +34,12 @@ class ModelStates:
         return [(one - two).abs().amax(-1) for one, two in zip(self.states, other.states, strict=True)]
 
     def size(self) -> list[float]:
-        """Return the largest number of each state."""
+        """Return the largest magnitude in each state."""
         return [float(state.abs().max()) for state in self.states]
 
 
 def states_of(model: Any, tokens: torch.Tensor, **named: Any) -> tuple[ModelStates, Any]:
-    """Run a model without gradients; its states, and its cache."""
+    """Run a model without gradients, and return its states and its cache."""
     with torch.no_grad():
         output = model(tokens, output_hidden_states=True, **named)
     last = getattr(output, "logits", None)

@@ -28,7 +28,7 @@ def register_functions() -> None:
 
 
 def _attend(name: str, module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **named: Any) -> Any:
-    """Attention of a layer whose positions were swapped; of any other layer its own."""
+    """Attend with the encodings swapped into a layer; in any other layer, by its own function."""
     code = inspect.unwrap(type(module).forward).__globals__
     function: Callable[..., Any] = code["eager_attention_forward"] if name == "eager" else code[INTERFACE][name]
     layer = getattr(module, NAME, None)
@@ -63,7 +63,7 @@ def as_seen(mask: Any) -> Any:
 
 
 def documents_seen(seen: Any, causal: bool) -> tuple[Any, Any]:
-    """Number the texts of a mask: those of queries (batch, queries) and of keys (batch, keys); padding is of none.
+    """Infer document numbers of queries (batch, queries) and keys (batch, keys) from a mask; below 0 for padding keys.
 
     Args:
         seen: True where a query sees a key, (batch, queries, keys).

@@ -32,7 +32,7 @@ class InputPositions(torch.nn.ModuleList):  # type: ignore[misc]
 
 
 class TablePositions(torch.nn.ModuleList):  # type: ignore[misc]
-    """Encodings in the place of a learned table of positions, whose rows also say where each token stands.
+    """Encodings in place of a learned table of positions; its row ids, less `offset`, are the positions.
 
     A model with such a table gives its layers no positions, so `hand_on` does, to every layer of one call.
 

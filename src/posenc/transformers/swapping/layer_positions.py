@@ -49,7 +49,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         return bool(self.inside)
 
     def before(self, module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Give the layer other tables before each call, and positions for what acts inside attention."""
+        """Replace the layer's cosines and sines before each call, and pass positions to what acts inside attention."""
         named = dict(zip(self.arguments, given, strict=False)) | named
         hidden = named["hidden_states"]
         positions = checked_position_ids(named.get("position_ids"), hidden)
@@ -83,7 +83,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         return self._as_wide_as(cos, rotation.cos), self._as_wide_as(sin, rotation.sin)
 
     def _as_wide_as(self, own: Any, part: Any) -> Any:
-        """Cosine or sine of each pair as the model's own table has it: once or twice, in its dtype."""
+        """Cosines or sines, one a pair, repeated to the width of the model's own table, in its dtype."""
         if own.shape[-1] > part.shape[-1]:
             part = torch.cat((part, part), -1) if self.repeat == "halves" else part.repeat_interleave(2, -1)
         return part.to(own.dtype)
@@ -128,7 +128,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         return self._by_posenc(call, module, vectors, mask, **named), None
 
     def _of(self, *kinds: type) -> list[Any]:
-        """Encodings inside attention of these kinds."""
+        """Modules inside attention that are of these classes."""
         return [part for part in self.inside if isinstance(part, kinds)]
 
     def _by_head(self, vectors: Vectors) -> bool:
@@ -191,7 +191,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
     def _in_mask(
         self, call: LayerCall, function: Any, module: Any, vectors: Vectors, mask: Any, **named: Any
     ) -> tuple[Any, Any]:
-        """Attend by the layer's own function with what is added to the logits in its mask, in its dtype."""
+        """Attend by the layer's own function, with biases and scores added to its mask in the dtype of the queries."""
         query, key, _ = vectors
         heads = query.shape[1]
         if self._by_head(vectors):
@@ -216,7 +216,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         return output, weights
 
     def _documents(self, seen: Any, module: Any, query: Any, key: Any) -> tuple[Any, Any] | None:
-        """Numbers of the texts that tokens are of, where a score reads the keys in between; else None."""
+        """Document numbers of queries and keys, where a score reads the keys in between; else None."""
         if seen is None or not any(score.encoding.gathers for score in self._of(Score)):
             return None
         return documents_seen(

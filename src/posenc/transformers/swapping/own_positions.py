@@ -62,14 +62,14 @@ class OwnTable:
 
     @property
     def encoding(self) -> Learned:
-        """Encoding of the rows from the first that is read."""
+        """Learned encoding of the same shape as the rows that are read, from `offset` on."""
         rows, dim = self.module.weight.shape
         return Learned(dim=dim, length=rows - self.offset)
 
 
 @dataclass(frozen=True, eq=False)
 class OwnPositions:
-    """Positions of a model by itself.
+    """Layers and table of a model that hold its own positions, before any swap.
 
     Args:
         layers: Its layers of attention, in order.
@@ -85,7 +85,7 @@ class OwnPositions:
 
 
 def own_positions(model: Any) -> OwnPositions:
-    """Read a model; raise ValueError where what it does with positions cannot be replaced."""
+    """Find the layers and table that hold a model's positions; ValueError where these cannot be replaced."""
     length = min(getattr(model.config.get_text_config(), "max_position_embeddings", None) or LONGEST, LONGEST)
     read, groups = _read_config(model, length)
     table = _table_of(model, groups)
@@ -128,7 +128,7 @@ def _read_config(model: Any, length: int) -> tuple[ModelPositions, tuple[LayerGr
 
 
 def _attentions(model: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the modules of attention that reach the functions of transformers by their common name."""
+    """Yield (name, module) of each attention module whose forward uses `ALL_ATTENTION_FUNCTIONS`."""
     for name, module in model.named_modules():
         code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
         if isinstance(getattr(module, "layer_idx", None), int) and code and INTERFACE in code.co_names:
@@ -136,7 +136,7 @@ def _attentions(model: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _rotation(group: LayerGroup | None, table: OwnTable | None, model_type: str) -> RotaryEncoding | None:
-    """Encoding that a layer rotates by; None where it knows no position. Anything else cannot be taken out."""
+    """Rotary encoding of a layer; None where it uses no position, ValueError for what cannot be taken out."""
     if group is None:
         if table is None:
             raise unsupported(model_type, "its config does not say what every layer of attention does")

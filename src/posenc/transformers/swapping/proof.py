@@ -23,7 +23,7 @@ TOKENS, PADDED, LATER = 6, 2, 2
 
 @dataclass(frozen=True)
 class Proof:
-    """Effect of a model's own positions, swapped in, on its logits: the places are right, and nothing else is.
+    """Change of a model's logits when its own positions are swapped in: rounding at most, as the places are right.
 
     It says nothing about the encoding that is swapped in after it. `str` says the same in a sentence.
 
@@ -50,7 +50,7 @@ class Proof:
 def proved(
     model: Any, own: OwnPositions, layers: tuple[AttentionLayer, ...], attends: bool
 ) -> tuple[Proof, PairLayout]:
-    """Swap in what the layers have by themselves, and compare the logits.
+    """Swap a model's own positions into its layers, and compare the logits with those before.
 
     Args:
         model: Loaded model.
@@ -105,7 +105,7 @@ def logits_of_few_tokens(model: Any, own: OwnPositions, far: int = 0, cached: bo
 
 
 def _own_table(own: OwnPositions) -> tuple[Add, ...]:
-    """Table of a model as a module of ours, with its numbers."""
+    """Position table of a model as an `Add` module with the same rows; empty where it has none."""
     if own.table is None:
         return ()
     add = module(own.table.encoding, seed=0).to(own.table.module.weight)
@@ -128,7 +128,7 @@ class _ComparedLayer(LayerPositions):
         return self.attends
 
     def _tables(self, own: Any, positions: Any) -> tuple[Any, Any]:
-        """Return ours; each number may be a rounding away, and what float32 loses of the angle."""
+        """Return our tables, after measuring how far they are from `own` as a share of what rounding allows."""
         tables = super()._tables(own, positions)
         allowed = torch.finfo(own[0].dtype).eps + float(positions.max() + 1) * torch.finfo(torch.float32).eps
         if self.by_table[0] is not None:
@@ -139,7 +139,7 @@ class _ComparedLayer(LayerPositions):
     def attend(
         self, function: Callable[..., Any], name: str, module: Any, vectors: Vectors, mask: Any, **named: Any
     ) -> Any:
-        """Return what the layer's own attention gives, after ours is compared with it."""
+        """Return the output of the layer's own attention, after comparing ours with it."""
         call = named.pop(NAME)
         output, weights = function(module, *vectors, mask, **named)
         if name == "sdpa":
@@ -152,7 +152,7 @@ class _ComparedLayer(LayerPositions):
 
 
 def _attention_tolerance(vectors: Vectors, scale: float | None) -> float:
-    """Largest difference of two ways of attention by rounding: twice what one may err.
+    """Largest difference that rounding allows between two ways of attention: twice the error bound of one.
 
     A logit of width d errs by (d + 1) roundings of float32 and two of the dtype of at most |q||k|, a weight by that
     factor twice over (itself and the sum), and the mean of n values by n roundings of float32 and two of the dtype.

@@ -98,7 +98,7 @@ def swap(
 
 
 def _drawn(added: Mapping[str, torch.nn.Module], request: SwapRequest) -> tuple[str, ...]:
-    """Names of the parameters that came with no module of the caller's."""
+    """Names of added parameters that were drawn at random: those of no module that the caller gave."""
     encodings = [*request.added, *(one for _, encodings in request.layers for one in encodings)]
     given = {id(each) for one in encodings if isinstance(one, EncodingModule) for each in one.parameters()}
     return tuple(

@@ -45,12 +45,12 @@ class SwapRequest:
 
     @property
     def attends(self) -> bool:
-        """Whether attention itself has to be ours in some layer."""
+        """Whether some layer needs attention of ours, and not only other tables for its own rotation."""
         return any(_split_off_table(layer, encodings)[1] for layer, encodings in self.layers)
 
     @property
     def reads_cache(self) -> bool:
-        """Whether a cache of keys and values is all that later tokens need: not the input of earlier ones."""
+        """Whether later tokens need only cached keys and values, not the layer's input at earlier tokens."""
         inside = [_encoding_of(one) for _, encodings in self.layers for one in encodings]
         return not any(isinstance(one, AttentionScore) and one.reads in ("key", "both") for one in inside)
 
@@ -82,7 +82,7 @@ def checked_request(own: OwnPositions, encoding: Any, layers: Iterable[int] | No
 
 
 def parts_to_install(request: SwapRequest, repeat: PairLayout) -> Parts:
-    """Make the modules to put in: of an encoding one for each layer, of a module that is given the same in all."""
+    """Make the modules to put in: one a layer of each encoding; a module that is given is shared by all layers."""
     by_layer = {}
     for layer, encodings in request.layers:
         by_table, inside = _split_off_table(layer, encodings)
@@ -95,7 +95,7 @@ def parts_to_install(request: SwapRequest, repeat: PairLayout) -> Parts:
 
 
 def _as_list(encoding: Any) -> tuple[EncodingLike, ...]:
-    """Encodings as they are given, one or a list; without NoPE, which is nothing."""
+    """Tuple of the encodings, given as one or a list, without NoPE, which does nothing."""
     encodings = encoding if isinstance(encoding, list | tuple) else [encoding]
     for one in encodings:
         if not isinstance(one, Encoding | EncodingModule):

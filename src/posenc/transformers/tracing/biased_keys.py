@@ -47,6 +47,6 @@ def biased_keys(model: ModelPositions, call: TracedCall, bias: torch.Tensor, mod
 
 
 def _rows(bias: torch.Tensor, slopes: np.ndarray) -> int:
-    """Rows of the batch times heads."""
+    """Number of batch rows times heads in a bias of shape (batch · heads, n, keys) or (batch, heads, n, keys)."""
     together = bias.dim() == 3 and bias.shape[0] % len(slopes) == 0
     return int(bias.shape[0] if together else bias.shape[0] * bias.shape[1])

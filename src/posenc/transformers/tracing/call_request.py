@@ -1,4 +1,4 @@
-"""Request of each call of a model: which tokens it reads, after how many, and where they are to stand."""
+"""Request of each model call: how many tokens it reads, how many came before, and their expected positions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEDIA = ("pixel_values", "pixel_values_videos", "input_features", "image_grid_th
 
 
 class CallRequests:
-    """Reader of a model's arguments; it counts the tokens that each cache has read itself, and asks no cache."""
+    """Reader of a model's call arguments, which counts the tokens of each cache itself from its first call on."""
 
     def __init__(self, model: torch.nn.Module, record: TraceRecord) -> None:
         self.model, self.record = model, record
@@ -37,7 +37,7 @@ class CallRequests:
         self.cache: Any = None
 
     def watch(self, stack: ExitStack) -> None:
-        """Follow caches from which tokens are removed, until the stack is closed."""
+        """Wrap `Cache.crop` to count removed tokens, and `generate` to keep its arguments, until the stack closes."""
         crop, requests = Cache.crop, self
         generate: Any = getattr(self.model, "generate", None)
 

@@ -10,7 +10,7 @@ import torch
 
 @dataclass(frozen=True)
 class DrawnRequest:
-    """Request of a run.
+    """Prompt of a run, and how it is read: chunks, padding or packed documents, and length of the answer.
 
     Args:
         tokens: Token ids of the prompt, (batch, n).
@@ -44,7 +44,7 @@ def run_drawn(model: Any, request: DrawnRequest) -> None:
 
 
 def _run_in_steps(model: Any, request: DrawnRequest, mask: torch.Tensor) -> None:
-    """Read the prompt in chunks, then drawn tokens one by one."""
+    """Read the prompt in chunks, then each row's first token again, one a call, as the tokens of the answer."""
     tokens, count = request.tokens, request.tokens.shape[1]
     tokens = torch.cat([tokens, tokens[:, :1].expand(-1, request.new)], 1)
     mask = torch.cat([mask, torch.ones_like(tokens[:, count:])], 1)

@@ -1,4 +1,4 @@
-"""Tokens that wrote the keys which attention is given, by the keys themselves."""
+"""Tokens that wrote the keys in a cache, identified by comparing the keys themselves."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _are(keys: torch.Tensor, rows: torch.Tensor, tokens: np.ndarray) -> bool:
 
 
 def _nearest(keys: torch.Tensor, rows: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
-    """The token whose key is nearest, (slots,): the expected one where it is about as near."""
+    """Token with the nearest key for each slot, (slots,): the expected one where it is about as near."""
     keys, rows = keys.float(), rows.float()
     apart = torch.cdist(keys[None], rows[None], compute_mode="donot_use_mm_for_euclid_dist")[0]
     length = keys.norm(dim=-1)

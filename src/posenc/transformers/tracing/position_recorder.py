@@ -101,7 +101,7 @@ class PositionRecorder:
         self._clear()
 
     def _add(self, call: TracedCall, step: LayerStep) -> None:
-        """Take a layer's step, and read those that are held once there are many numbers."""
+        """Hold a layer's step, and read all held steps once they exceed `MOST_HELD` numbers."""
         self.steps.append(step)
         if step.rotation is not None:
             self.held += sum(one.numel() for side in step.rotation[2:] for one in side)
@@ -171,7 +171,7 @@ class PositionRecorder:
             self._add(self.call, LayerStep(place, name, rotation, None, None, str(keys.after.dtype)[6:]))
 
     def _views(self, before: torch.Tensor, after: torch.Tensor) -> list[Rotated]:
-        """Vectors as (batch, heads, n, d), the first way in which their axes can be read."""
+        """View vectors as (batch, heads, n, d), in the first order of axes that fits; empty where none does."""
         if self.call is None:
             return []
         batch, count = self.call.expected.shape[:2]
@@ -212,7 +212,7 @@ class PositionRecorder:
         self._add(call, LayerStep(place, name, rotation, slots, visible, str(q.dtype).removeprefix("torch.")))
 
     def _note_other_tokens(self, place: RecordedPlace, count: int) -> None:
-        """Say once of a part that it attends over other tokens than those of the call."""
+        """Note, once for each part of the model, that it attends over other tokens than those of the call."""
         part = self._part(place)
         note = f"positions and masks of {part}: it attends over {count} tokens or patches of its own"
         if not any(one.startswith(note.split(":")[0]) for one in self.record.not_seen):
@@ -228,7 +228,7 @@ class PositionRecorder:
     def _rotation(
         self, name: str, place: RecordedPlace, sources: Sources, q: torch.Tensor, k: torch.Tensor, start: int
     ) -> RotationStep | None:
-        """The rotation that is meant, and the vectors that it is read from; None where they were not traced."""
+        """Expected rotation of a layer, with its queries and keys before and after; None where they were not traced."""
         group = self._group(place)
         if group is None or group.rotary_encoding is None:
             return None
@@ -239,7 +239,7 @@ class PositionRecorder:
         return None if queries is None or keys is None else self._as_meant(name, place, queries, keys)
 
     def _as_meant(self, name: str, place: RecordedPlace, queries: Rotated, keys: Rotated) -> RotationStep | None:
-        """The rotation that is meant for vectors of their width, and one head of each group; None for another width."""
+        """Expected rotation for vectors of this width, with one query head a group; None where no rotation has it."""
         width = queries.before.shape[-1]
         if (place, width) not in self.meant:
             self.meant[place, width] = self._pairs_of(place, width)
@@ -252,7 +252,7 @@ class PositionRecorder:
         return RotationStep(name, meant, of_groups, keys)
 
     def _pairs_of(self, place: RecordedPlace, width: int) -> PairRotation | None:
-        """The rotation of a layer for vectors of a width; layers that rotate alike share one object."""
+        """Expected rotation of a layer's vectors of this width; layers that rotate alike share one object."""
         group = self._group(place)
         encoding = None if group is None else group.rotary_encoding
         if encoding is None:
@@ -285,7 +285,7 @@ class PositionRecorder:
 
 
 def _new_keys(k: torch.Tensor, count: int, start: int) -> list[torch.Tensor]:
-    """Where the keys of this call may lie among all keys: at the end, or behind those before in a longer cache."""
+    """Candidate slices of `k` for the keys of this call: from `start` on in a cache with spare slots, and the last."""
     ends = [k[:, :, -count:]]
     if k.shape[2] > start + count:
         ends.insert(0, k[:, :, start : start + count])
@@ -293,7 +293,7 @@ def _new_keys(k: torch.Tensor, count: int, start: int) -> list[torch.Tensor]:
 
 
 def _window(part: torch.Tensor, whole: torch.Tensor) -> int:
-    """First channel at which rotated channels stand in a head: where the head's own rows hold them, else the last."""
+    """First channel of the rotated part in a head: 0 where its values match there, else the last that fits."""
     width = part.shape[-1]
     last: int = whole.shape[-1] - width
     if not last:
@@ -305,7 +305,7 @@ def _window(part: torch.Tensor, whole: torch.Tensor) -> int:
 
 
 def _reached(sources: Sources, x: torch.Tensor) -> Rotated | None:
-    """The rotation whose result these vectors (batch, heads, n, d) hold, bit for bit."""
+    """Recorded rotation whose result these vectors (batch, heads, n, d) hold bit for bit; None without one."""
     batch, heads, length, dim = x.shape
     for call in reversed(sources.rotations):
         for before, after in zip(call.before, call.after, strict=True):
@@ -320,7 +320,7 @@ def _reached(sources: Sources, x: torch.Tensor) -> Rotated | None:
 
 
 def _beside(sources: Sources, queries: Rotated | None, shape: torch.Size) -> Rotated | None:
-    """Keys that were rotated in one call with the queries: a cache may hand over others in their place."""
+    """Keys rotated in the same call as the queries, for caches that give other keys to attention; else None."""
     if queries is None:
         return None
     for call in sources.rotations:
@@ -331,7 +331,7 @@ def _beside(sources: Sources, queries: Rotated | None, shape: torch.Size) -> Rot
 
 
 def _source(sources: Sources, x: torch.Tensor, number: int) -> Rotated | None:
-    """Vectors before their rotation and as they reach attention; None where nothing leads there."""
+    """Vectors before their rotation and as they reach attention; None where they cannot be traced."""
     found = _reached(sources, x)
     if found is not None:
         return found

@@ -30,7 +30,7 @@ class Rotated(NamedTuple):
 
 
 class RotationStep(NamedTuple):
-    """A layer in one call: name of its module, the rotation that is meant, its queries and its keys."""
+    """A layer in one call: name of its module, its expected rotation, its queries and its keys."""
 
     module: str
     meant: PairRotation
@@ -39,7 +39,7 @@ class RotationStep(NamedTuple):
 
 
 class RecoveredLayer(NamedTuple):
-    """Positions (batch, groups, n, axes) and factors of lengths of queries and of keys."""
+    """Recovered positions (batch, groups, n, axes) of queries and keys, and the factors of their lengths."""
 
     queries: np.ndarray
     keys: np.ndarray
@@ -72,7 +72,7 @@ class RotationSteps:
     tables: dict[tuple[int, torch.dtype], ExpectedRotation] = field(default_factory=dict)
 
     def recovered(self, steps: Iterable[RotationStep], expected: np.ndarray) -> Iterator[RecoveredLayer]:
-        """Read the positions of layers.
+        """Recover the positions of each layer from its queries and keys before and after rotation.
 
         Args:
             steps: The layers.
@@ -130,7 +130,7 @@ class RotationSteps:
     def _table(
         self, meant: PairRotation, expected: np.ndarray, rounding: float, like: torch.Tensor
     ) -> ExpectedRotation:
-        """What the positions of the call make of a rotation; layers share it."""
+        """Cosines and sines of a rotation at the expected positions, made once for all layers of a call."""
         key = id(meant), like.dtype
         if key not in self.tables:
             angles = np.nan_to_num(expected)[..., meant.axis] * meant.radians()
@@ -155,7 +155,7 @@ def _products(
 
 
 def _pairs_used(queries: Rotated, meant: PairRotation) -> tuple[int, tuple[Channels, ...]]:
-    """Channels of the pairs before and after, by the lengths that a rotation keeps: as meant where that fits."""
+    """Pairing that a layer uses, found by the pair lengths that a rotation keeps: the expected one where it fits."""
     own = meant.first, meant.second
     every = [(*own, *own)]
     low, high = min(*meant.first, *meant.second), max(*meant.first, *meant.second) + 1
@@ -186,7 +186,7 @@ def _as_slice(channels: tuple[int, ...], device: torch.device) -> Channels:
 
 
 def _unevenness(queries: Rotated, channels: tuple[tuple[int, ...], ...]) -> float:
-    """How unevenly the lengths of pairs changed."""
+    """Largest relative deviation of a pair's length ratio (after / before) from the median ratio."""
     x, y = queries.before[:1, 0, -1].double().cpu(), queries.after[:1, 0, -1].double().cpu()
     first, second, first_after, second_after = (list(each) for each in channels)
     before = (x[..., first] ** 2 + x[..., second] ** 2).sqrt()

@@ -97,7 +97,7 @@ def _plain_config(model: Any) -> dict[str, Any]:
 
 
 def _stated(positions: Any, documents: Sequence[int] | None, offset: int) -> StatedRequest:
-    """Arguments of the caller, checked."""
+    """Check the caller's positions, documents and offset, and return them as a StatedRequest."""
     validation.integer("offset", offset, 0, 2**53)
     lengths = () if documents is None else tuple(validation.integers("documents", documents, 1, 2**31))
     if documents is not None and not lengths:

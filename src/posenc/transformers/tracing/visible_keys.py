@@ -51,7 +51,7 @@ def _hides_later(module: Any, named: dict[str, Any]) -> bool:
 
 
 def heeds_its_mask(attend: Attend) -> bool:
-    """Whether an attention function is one of transformers as it was installed, which sees what its mask says."""
+    """Whether an attention function is transformers' own and unpatched, so that its mask says what queries see."""
     code = getattr(attend, "__code__", None)
     installed = code is not None and Path(code.co_filename).is_relative_to(KNOWN)
     return installed and isinstance(torch.nn.functional.scaled_dot_product_attention, BuiltinFunctionType)

@@ -21,7 +21,7 @@ from posenc.models.config.window_rules import pair_for_each_layer
 
 
 def without_positions(fields: Fields) -> Groups:
-    """No layer of these models knows a position."""
+    """Return no groups, since no layer of these models knows a position."""
     return ()
 
 

@@ -1,4 +1,4 @@
-"""The rows of every model type, and the row of each name."""
+"""Table of all model types that posenc knows, by name, and their aliases."""
 
 from __future__ import annotations
 
