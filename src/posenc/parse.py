@@ -96,7 +96,7 @@ def describe(record: Any, then: str) -> str:
 
 
 def _call(node: ast.Call) -> Any:
-    """Record of a parsed call."""
+    """Build the encoding that a parsed call such as RoPE(dim=8) names."""
     known = classes()
     if not isinstance(node.func, ast.Name):
         raise ValueError(

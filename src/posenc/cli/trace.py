@@ -141,7 +141,7 @@ class TraceVerb(Verb):
         )
 
     def _draw(self, traced: PositionTrace) -> None:
-        """Draw the schedule into a file."""
+        """Draw the positions used, by layer and call, into the file that --picture names."""
         from posenc import plot
 
         path = Path(str(self.picture))

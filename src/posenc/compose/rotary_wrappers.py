@@ -1,4 +1,4 @@
-"""Rotary encodings that wrap another one: on some channels of a wider head, or by the negative angles."""
+"""Rotary encodings that wrap another one: on some channels of a wider head, or by the negated angles."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def _capture_of(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> C
     """The record that a file's arrays and facts state."""
 
     def recorded(kind: str) -> tuple[Recorded, ...]:
-        """The records of a kind, with their arrays in the types that they had."""
+        """Read the `Recorded` parts of a kind from the file, with the dtype that each array had in the model."""
         every = []
         for number, (layer, part, layout) in enumerate(facts[kind]):
             start = f"{kind}/{number}/"

@@ -113,7 +113,7 @@ class Properties(text_lines.Lines):
         return f"{self.closest[0]} and {self.closest[1]}{more}"
 
     def lines(self) -> list[str]:
-        """The figures, a line each."""
+        """Return the measured figures as text, one line each."""
         return [
             f"{text_lines.short(self.encoding)}, positions 0 to {self.count - 1}, {self.dtype}",
             f"distinct rows          {self.distinct:,} of {self.count:,}",

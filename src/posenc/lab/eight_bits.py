@@ -1,4 +1,4 @@
-"""Weights of a small model with its matrices in eight bits, and what that changes. Loads no torch."""
+"""Weights of a small model with its matrices in eight bits, and what that changes. Imports no torch."""
 
 from __future__ import annotations
 

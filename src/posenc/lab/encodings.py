@@ -1,4 +1,4 @@
-"""Encodings of a model and of its layers, read from a text or from a file of one's own. Loads no torch."""
+"""Encodings of a model and of its layers, read from a text or from a file of one's own. Imports no torch."""
 
 from __future__ import annotations
 

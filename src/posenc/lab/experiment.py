@@ -1,4 +1,4 @@
-"""A training run, named by plain numbers and words. Loads no torch."""
+"""A training run, named by plain numbers and words. Imports no torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurements that a long command keeps as they come, so that it goes on where it was stopped. Loads no torch."""
+"""Measurements that a long command keeps as they come, so that it goes on where it was stopped. Imports no torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of training runs, each as a line of JSON and back. Loads no torch."""
+"""Results of training runs, each as a line of JSON and back. Imports no torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running the experiments whose results a store lacks, on any engine. Loads no torch."""
+"""Running the experiments whose results a store lacks, on any engine. Imports no torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The results of a folder, in `results.jsonl`, and as the table `results.parquet`. Loads no torch.
+"""The results of a folder, in `results.jsonl`, and as the table `results.parquet`. Imports no torch.
 
 A line for each finished run is on disk before the next one begins. It holds a result and a digest of it, so that a
 changed digit is noticed. Killing the process that writes can leave a last line without its end: it is cut off, that

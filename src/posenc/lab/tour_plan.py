@@ -1,4 +1,4 @@
-"""Experiments of the tour: six encodings on one text, and what the lesson shows of each model. Loads no torch."""
+"""Experiments of the tour: six encodings on one text, and what the lesson shows of each model. Imports no torch."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def rope_tie(segments: Sequence[Text | Image], *, start: int = 0) -> tuple[np.nd
 
 
 def _first(start: int) -> int:
-    """Check the position of the first segment."""
+    """Check `start`, the position of the first segment, and return it as an int."""
     return validation.integer("start", start, 0, 2**53 - LONGEST)
 
 

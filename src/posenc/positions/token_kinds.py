@@ -1,4 +1,4 @@
-"""Kinds of tokens, text, image, video and sound, from their ids or from the places of media among them."""
+"""Kinds of tokens, text, image, video and sound, from their ids or from where media lie among them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def span_types(
     video: Sequence[tuple[int, int]] = (),
     audio: Sequence[tuple[int, int]] = (),
 ) -> np.ndarray:
-    """Kind of each token by the places of media: 0 text, 1 image, 2 video, 3 sound.
+    """Kind of each token by where media lie: 0 text, 1 image, 2 video, 3 sound.
 
     Args:
         length: Number of tokens.

@@ -1,4 +1,4 @@
-"""PyTorch: modules that hold an encoding and its parameters, and fast functions; the mathematics is not here.
+"""PyTorch: modules that hold an encoding and its parameters, and fast functions; no encoding is defined here.
 
 A module has no buffers: whatever does not learn is recomputed from the encoding, exactly, so no cast, no meta device
 and no checkpoint can lose it.

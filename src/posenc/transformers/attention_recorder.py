@@ -58,7 +58,7 @@ class AttentionRecorder:
         self.steps: dict[tuple[RecordedPlace, int], list[Step]] = {}
 
     def watch(self, stack: ExitStack) -> None:
-        """Measure each call of an attention function until the stack is closed."""
+        """Hook the model so that each call of its attention function is measured, until `stack` is closed."""
         stack.callback(self.model.register_forward_pre_hook(lambda *given: self.calls_of.clear()).remove)
         for module in self.model.modules():
             if not list(module.children()) and (list(module.parameters()) or "Norm" in type(module).__name__):

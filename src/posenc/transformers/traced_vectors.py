@@ -186,7 +186,7 @@ class Sources(NamedTuple):
         return None
 
     def _replaced(self, before: torch.Tensor, x: torch.Tensor) -> Traced | None:
-        """Trace by lengths alone: vectors before a rotation, and the channels of `x` with proportional lengths."""
+        """Find channels of x whose vectors have lengths in a fixed ratio to those of `before`, as rotated ones do."""
         batch, heads, length, dim = x.shape
         for start in by_heads(before, batch, length):
             width = start.shape[-1]

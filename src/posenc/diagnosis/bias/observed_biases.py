@@ -96,7 +96,7 @@ class ObservedBiases:
         return {"bias or logits": np.where(np.isinf(self.logits), 0.0, self.logits), "q·k": self.product}
 
     def describe_worst(self, usage: BiasUsage) -> str:
-        """Describe the largest difference from the usage, and its place."""
+        """Describe the largest difference from the biases that `usage` gives: how much, which head, query and key."""
         gap = self.gap(usage)
         gap = np.abs(gap if self.reads_table_off(usage) else gap - _middle(gap))
         head, query, key = index = np.unravel_index(int(np.nanargmax(gap)), gap.shape)

@@ -58,7 +58,7 @@ def table_ends(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def heads_permuted(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Vectors of heads in another order, read off; of queries and keys alike, or of one of them."""
+    """Yield heads in another order, which the evidence shows, for both queries and keys or for one of them."""
     for role, side in ORDERS.items():
         order = evidence.head_order(usage, role)
         moved = [head for head, other in enumerate(order) if head != other]

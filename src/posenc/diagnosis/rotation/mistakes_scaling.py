@@ -77,7 +77,7 @@ def scaled_twice(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def scaling_field(name: str) -> Change[RotationUsage]:
-    """Build the mistake of another value in one field of the scaling."""
+    """Build the mistake in which one field of the scaling has another value."""
 
     def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         expected = getattr(usage.scaling, name, None)

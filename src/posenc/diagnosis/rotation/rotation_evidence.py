@@ -328,7 +328,7 @@ def longest_with(positions: np.ndarray) -> int:
 
 
 def shown_position(position: np.ndarray) -> str:
-    """A position, or its coordinates."""
+    """Write a position, or its coordinates with commas between, as text."""
     return ", ".join(f"{coordinate:g}" for coordinate in np.atleast_1d(position))
 
 

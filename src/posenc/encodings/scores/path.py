@@ -135,7 +135,7 @@ class PaTH(Gathers):
 
 
 def reflect(q: Array, prepared: PreparedKeys, reached: Array) -> tuple[Array, Array]:
-    """Reflect queries by the keys that they reach, back to the first of some prepared keys.
+    """Reflect queries by each key that they reach, from the last to the first of the keys in `prepared`.
 
     Args:
         q: Queries, (*batch, heads, n, dim).

@@ -1,4 +1,4 @@
-"""Statements that can be checked, how each is decided, and what came out. Loads no torch."""
+"""Statements that can be checked, how each is decided, and what came out. Imports no torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decision rule of every trained claim, and the runs that they share. Loads no torch.
+"""Decision rule of every trained claim, and the runs that they share. Imports no torch.
 
 A claim has one or more parts, each a number of several seeds that must exceed a margin. A part is supported if the
 whole interval of the mean lies above the margin, contradicted if it lies below, and else undecided, with the smallest

@@ -27,7 +27,7 @@ PATIENCE = timedelta(hours=12)
 
 
 class RefusedError(ValueError):
-    """Error for a job that no process begins, because at least one of them cannot."""
+    """Error for a job that no process starts, because at least one of them cannot run it."""
 
 
 def leads() -> bool:

@@ -1,4 +1,4 @@
-"""Jobs, the events that engines yield of them, and the functions that jobs call. Loads no torch."""
+"""Jobs, the events that engines yield of them, and the functions that jobs call. Imports no torch."""
 
 from __future__ import annotations
 

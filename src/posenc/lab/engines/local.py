@@ -1,4 +1,4 @@
-"""Engine of this machine: several jobs at once, each in a worker process of one thread. Loads no torch.
+"""Engine of this machine: several jobs at once, each in a worker process of one thread. Imports no torch.
 
 A worker process reads jobs from its input and writes their reports to its output, both pickled.
 """

@@ -1,4 +1,4 @@
-"""Studies of a trained model at a longer context: their plans, outcomes and files. Loads no torch."""
+"""Studies of a trained model at a longer context: their plans, outcomes and files. Imports no torch."""
 
 from __future__ import annotations
 

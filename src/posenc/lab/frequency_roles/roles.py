@@ -1,4 +1,4 @@
-"""Roles of frequencies as data: what is changed, what it costs, and the plan of a study. Loads no torch."""
+"""Roles of frequencies as data: what is changed, what it costs, and the plan of a study. Imports no torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles of frequencies over seeds: intervals, tables, sentences, rows of a CSV file and a picture. Loads no torch."""
+"""Roles of frequencies over seeds: intervals, tables, sentences, rows of a CSV file and a picture. Imports no torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of studies, and running those whose roles are not kept yet, on any engine. Loads no torch."""
+"""Plans of studies, and running those whose roles are not kept yet, on any engine. Imports no torch."""
 
 from __future__ import annotations
 

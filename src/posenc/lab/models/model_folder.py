@@ -1,4 +1,4 @@
-"""Folders with a model of transformers, as experiments name them. Loads no torch."""
+"""Folders with a model of transformers, as experiments name them. Imports no torch."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def _stages(fields: Fields, encoding_of: Callable[[int, int], Encoding], *notes:
 
 
 def _number_for_each_stage(fields: Fields, name: str) -> tuple[int, ...]:
-    """A number for each stage."""
+    """Read a field of a hierarchical model that lists one whole number for each stage."""
     value = fields.require(name)
     if not isinstance(value.value, tuple) or not 0 < len(value.value) <= MOST_STAGES:
         raise TypeError(wrong(value.key, "must list a number for each stage", value.value))

@@ -29,7 +29,7 @@ def keeps_reflected(encodings: Sequence[Any], causal: bool, window: Window, scal
 
 
 def guard_of_cache(cached: Any, at: Any, seen_from: Any) -> Any:
-    """Check that a cache is whole and that new tokens come behind it.
+    """Check that a cache is whole and that new tokens come after it.
 
     Args:
         cached: Positions of the cached keys, (m,) or (batch, m).

@@ -38,7 +38,7 @@ FEWEST_KEYS = 16
 
 
 def unsupported_reason(call: AttentionCall) -> str | None:
-    """Why the scores are no products with one vector a distance; None where they are."""
+    """Why the scores are not products with one vector per distance; None where they are."""
     if not call.scores:
         return "no encoding scores"
     if is_transformed():
