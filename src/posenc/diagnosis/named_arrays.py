@@ -105,7 +105,7 @@ def _check_positions(name: str, positions: np.ndarray) -> None:
 
 
 def named_arrays(arrays: Mapping[str, Any]) -> Arrays:
-    """Convert arrays, named as in `ARRAY_NAMES`, to NumPy; `COMPUTED` ones under the narrowest dtype that fits (`as_rounded`).
+    """Convert arrays named as in `ARRAY_NAMES` to NumPy; `COMPUTED` ones under the narrowest dtype that holds them.
 
     Raises:
         ValueError: A name is not known.
