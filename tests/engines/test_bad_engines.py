@@ -307,6 +307,16 @@ def test_wrong_arguments(arguments: dict[str, object], says: str, tmp_path: Path
         engine_table(CONFIG, **{"cache": tmp_path, **arguments})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("config", [3, np.broadcast_to(1.0, 10**10), "no such file"])
+def test_what_is_no_config_is_refused_before_anything_is_read(
+    config: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for reads_files in ("source_digest", "chosen_engines"):
+        monkeypatch.setattr(f"posenc.engines.ask_all.{reads_files}", lambda *_: pytest.fail("files were read"))
+    with pytest.raises((TypeError, OSError), match="config must be a path|no such file"):
+        engine_table(config, cache=tmp_path)  # type: ignore[arg-type]
+
+
 def test_a_file_without_an_architecture_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 64}))
     assert main(["engines", str(tmp_path / "config.json"), "--cache", str(tmp_path / "cache")]) == 2

@@ -67,6 +67,7 @@ def engine_table(
         TypeError: An argument has the wrong type.
         OSError: The config cannot be read.
     """
+    content = _content(config)  # first, since all that follows reads files
     at = {} if at is None else validation.instance("at", at, Mapping, "a dict of versions by name")
     chosen = chosen_engines(engines, at)
     folder = cache_folder(None if cache is None else validation.path("cache", cache))
@@ -76,7 +77,7 @@ def engine_table(
     kept = (
         folder
         / "tables"
-        / f"{short_digest(_content(config), code, [environment_folder(one, folder).name for one in chosen])}.json"
+        / f"{short_digest(content, code, [environment_folder(one, folder).name for one in chosen])}.json"
     )
     held = kept_json(kept)
     if held is not None:
