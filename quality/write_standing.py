@@ -122,10 +122,7 @@ def _answer_all(engine: Engine, questions: list[EngineQuestion], cache: Path, st
         environment = environment_of(engine, cache, stop, lambda *_: None)
         with tempfile.TemporaryDirectory() as place:
             requests = [
-                {
-                    **request_to(engine, environment, one.probe, one.path, Path(place) / str(number)),
-                    "refusal": str(one.refusal),
-                }
+                request_to(engine, environment, one.probe, one.path, Path(place) / str(number))
                 for number, one in enumerate(waiting)
             ]
             (Path(place) / "request.json").write_bytes(plain_json(requests))

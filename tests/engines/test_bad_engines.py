@@ -255,9 +255,7 @@ def test_a_refusal_of_a_run_over_many_files_is_kept_until_anything_that_it_hangs
         return row.failure
 
     kept = kept_answers(question, engine, written_probe(question, gguf=False))
-    request = request_to(engine, Environment(None, {}), kept.probe, kept.path, tmp_path) | {
-        "refusal": str(kept.refusal)
-    }
+    request = request_to(engine, Environment(None, {}), kept.probe, kept.path, tmp_path)
     (tmp_path / "request.json").write_text(json.dumps([request]))
     kept.refusal.parent.mkdir(parents=True)
     run_requests(engine, tmp_path, 60.0, threading.Event())
@@ -293,6 +291,7 @@ def config_of(request):
     ("arguments", "says"),
     [
         ({"engines": ["vlmm"]}, "engines must be one of"),
+        ({"engines": []}, r"engines must name one; got \[\]"),
         ({"engines": "vllm"}, "engines must be a tuple of words; got 'vllm'"),
         ({"at": ["vllm"]}, "at must be a dict of versions by name; got"),
         ({"cache": 3}, "cache must be a path; got 3"),
@@ -313,7 +312,7 @@ def test_what_is_no_config_is_refused_before_anything_is_read(
 ) -> None:
     for reads_files in ("source_digest", "chosen_engines"):
         monkeypatch.setattr(f"posenc.engines.ask_all.{reads_files}", lambda *_: pytest.fail("files were read"))
-    with pytest.raises((TypeError, OSError), match="config must be a path|no such file"):
+    with pytest.raises((TypeError, OSError), match=r"config must be a path|no such file"):
         engine_table(config, cache=tmp_path)  # type: ignore[arg-type]
 
 

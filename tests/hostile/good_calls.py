@@ -72,7 +72,8 @@ CALLS |= {
     + "quantisation_error(k, k, RoPE(dim=8), positions=places, bits=8, group='token')",
     "posenc.diagnosis.Capture.load": MODEL + "capture(model, torch.arange(8)[None]).save('captured.npz')\n"
     "from posenc.diagnosis import Capture; Capture.load('captured.npz')",
-    "posenc.engines.engine_table": "from posenc.engines import *; engine_table(llama, engines=(), cache='cache')",
+    "posenc.engines.engine_table": "from posenc.engines import *\n"  # which has no code of such a model: nothing is run
+    "engine_table(llama | {'model_type': 'gemma'}, engines=('torchtitan',), cache='cache')",
     "posenc.plot.position_schedule": MODEL + "with trace(model) as traced: model(torch.arange(6)[None])\n"
     "from posenc.plot import position_schedule; position_schedule(traced)",
     "posenc.probe.read_probe": "from posenc.probe import *; from probe.numpy_engine import engine\n"

@@ -51,7 +51,7 @@ class EnginesVerb(Verb):
     """Folder of environments and answers; the platform's cache folder if left out."""
 
     def run(self) -> Answer:
-        versions = dict(map(_version, self.at))
+        versions = _versions(self.at)
         stop = threading.Event()
         with engine_progress() as watch:
             try:
@@ -61,6 +61,16 @@ class EnginesVerb(Verb):
             finally:
                 stop.set()
         return Answer(lambda: _facts(table), lambda: _lines(table), table.exit_code)
+
+
+def _versions(texts: tuple[str, ...]) -> dict[str, str]:
+    """Versions by engine, each named once."""
+    versions: dict[str, str] = {}
+    for name, version in map(_version, texts):
+        if name in versions:
+            raise ValueError(f"at must name an engine once; got {name!r:.60} twice. Leave one out.")
+        versions[name] = version
+    return versions
 
 
 def _version(text: str) -> tuple[str, str]:

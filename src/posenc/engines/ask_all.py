@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc.core import plain_file, validation
 from posenc.engines.cache_folder import cache_folder, keep_json, kept_json, short_digest, source_digest
-from posenc.engines.engine import Engine, named
+from posenc.engines.engine import Engine, named, version_of
 from posenc.engines.environments import environment_folder
 from posenc.engines.known_engines import known_engines
 from posenc.engines.side_by_side import EngineTable, table_of
@@ -63,7 +63,7 @@ def engine_table(
         The table. An engine that fails has a row that says at which step, and all others are filled.
 
     Raises:
-        ValueError: A name or a version is unknown, or posenc does not read the config.
+        ValueError: `engines` is empty, a name or a version is unknown, or posenc does not read the config.
         TypeError: An argument has the wrong type.
         OSError: The config cannot be read.
     """
@@ -73,12 +73,7 @@ def engine_table(
     folder = cache_folder(None if cache is None else validation.path("cache", cache))
     stop = threading.Event() if stop is None else validation.instance("stop", stop, threading.Event, "an Event")
     watch = (lambda *_: None) if watch is None else validation.function("watch", watch)
-    code = source_digest(ROOMS)
-    kept = (
-        folder
-        / "tables"
-        / f"{short_digest(content, code, [environment_folder(one, folder).name for one in chosen])}.json"
-    )
+    kept = _kept_table(content, chosen, folder)
     held = kept_json(kept)
     if held is not None:
         with contextlib.suppress(KeyError, TypeError):
@@ -98,20 +93,29 @@ def chosen_engines(names: Sequence[str] | None, at: Mapping[str, str]) -> tuple[
     """Return the engines of these names, at these versions.
 
     Raises:
-        ValueError: A name is unknown, or a version is of an engine that was not chosen.
+        ValueError: No name is given or one is unknown, or a version is of an engine that was not chosen.
     """
     every = known_engines()
-    if names is not None:
-        validation.texts("engines", names)
+    if names is not None and not validation.texts("engines", names):
+        raise ValueError(f"engines must name one; got {validation.shown(names)}. Leave it out for every engine.")
     chosen = every if names is None else tuple(named(every, name) for name in dict.fromkeys(names))
     for name in at:
         validation.choice("at", name, tuple(engine.name for engine in chosen))
     return tuple(engine.at(at[engine.name]) if engine.name in at else engine for engine in chosen)
 
 
+def _kept_table(content: object, chosen: Sequence[Engine], folder: Path) -> Path:
+    """Cache path of a table: its name hashes the config, the engines, what these run on, and posenc's own code."""
+    environments = [environment_folder(engine, folder).name for engine in chosen]
+    runs_on = {name: version_of(name) for name in {name for engine in chosen for name in engine.requires}}
+    return folder / "tables" / f"{short_digest(content, source_digest(ROOMS), environments, runs_on)}.json"
+
+
 def _content(config: Mapping[str, Any] | str | Path) -> object:
     """Cache key of the config: its content, and for a path also the file or folder name that the table shows."""
     if isinstance(config, Mapping):
+        if plain_file.is_too_deep(config):
+            raise ValueError(f"config must be a model's; got one whose {plain_file.TOO_DEEP}. Give its config.json.")
         return dict(config)
     named = validation.path("config", config)
     path = named / "config.json" if named.is_dir() else named

@@ -37,7 +37,11 @@ class KeptAnswer(NamedTuple):
 
     probe: Path
     path: Path
-    refusal: Path
+
+    @property
+    def refusal(self) -> Path:
+        """File of the error that the engine's process wrote in place of an answer."""
+        return self.path.with_suffix(".error")
 
 
 def compare_engines(
@@ -79,7 +83,8 @@ def compare_engines(
     roles = cells_of_roles(question.positions)
     rows = tuple(replace(row, cells={**row.cells, **roles}) for row in rows)
     fields = (*table_fields(question.positions), *roles)
-    unasked = (f"{group.part}, not asked, {_in_a_line(group)}" for group in question.unasked)
+    others = (*question.positions.draft, *question.unasked)
+    unasked = (f"{group.part}, not asked, {_in_a_line(group)}" for group in others)
     meant = (*map(_in_a_line, question.positions.groups), *unasked)
     return EngineTable(question.name, question.positions.model_type, fields, meant, rows)
 
@@ -119,9 +124,9 @@ def _row(
 
 
 def kept_answers(question: EngineQuestion, engine: Engine, probe: Path | EngineFailure) -> KeptAnswer:
-    """Return the cache paths of an engine's answer; their names hash the probe, the environment and the runner.
+    """Return the cache paths of an engine's answer, whose names hash all that it hangs on.
 
-    A refusal hangs on more: on the packages of this Python that the engine runs on, and on the scripts of all runners.
+    That is the probe, the environment, the packages of this Python that the engine runs on, and the scripts.
 
     Raises:
         EngineFailure: The engine does not take such a file, or no probe can be written for it.
@@ -129,10 +134,9 @@ def kept_answers(question: EngineQuestion, engine: Engine, probe: Path | EngineF
     if isinstance(probe, EngineFailure):
         raise probe
     _require_taken(engine, question)
-    key = short_digest(folder_digest(probe), environment_folder(engine, question.cache).name, engine.source)
-    path = question.cache / "answers" / f"{engine.name}-{key}.npz"
-    refusal = path.with_name(f"{path.stem}-{short_digest(engine.surroundings())[:8]}.error")
-    return KeptAnswer(probe, path, refusal)
+    environment = environment_folder(engine, question.cache).name
+    key = short_digest(folder_digest(probe), environment, engine.source, engine.surroundings())
+    return KeptAnswer(probe, question.cache / "answers" / f"{engine.name}-{key}.npz")
 
 
 def _answered(

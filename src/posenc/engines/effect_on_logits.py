@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from posenc.frequencies import DynamicNTK, LongRoPE
-from posenc.models.model_positions import LayerGroup
+from posenc.models.model_positions import Chunks, LayerGroup, NearKeys
 from posenc.models.pair_rotation import pair_rotation, unwrapped
 from posenc.probe.rotation_reading import LayerRotation, every_pair
 
@@ -44,8 +45,8 @@ def effects_on_logits(group: LayerGroup, found: LayerRotation, lengths: Sequence
         lengths: In tokens.
 
     Returns:
-        The change at each length, as `logit_change` defines it; empty where what is meant is no rotation by fixed
-        angles, or pairs could not be read.
+        The change at each length, as `logit_change` defines it, up to the farthest key that the layers see; empty where
+        what is meant is no rotation by fixed angles, or pairs could not be read.
     """
     encoding = group.rotary_encoding
     meant = None if encoding is None else pair_rotation(encoding)
@@ -56,7 +57,8 @@ def effects_on_logits(group: LayerGroup, found: LayerRotation, lengths: Sequence
     width = meant.dim if meant is not None else found.start + found.width
     effects = {}
     for length in lengths:
-        distances = np.unique(np.linspace(length / 2, length, SAMPLES).round())
+        farthest = min(length, _farthest_seen(group.window))
+        distances = np.unique(np.linspace(farthest / 2, farthest, SAMPLES).round())
         one = np.repeat(np.eye(width)[None], len(distances), 0)
         if meant is not None:
             one = _matrices(
@@ -64,6 +66,13 @@ def effects_on_logits(group: LayerGroup, found: LayerRotation, lengths: Sequence
             )
         effects[length] = logit_change(one, _found(width, found, distances))
     return effects
+
+
+def _farthest_seen(near: NearKeys | None) -> float:
+    """Distance of the farthest key that a query sees; the mask removes the scores of all others."""
+    if near is None:
+        return math.inf
+    return near.size - 1 if isinstance(near, Chunks) else max(near.before, near.after)
 
 
 def _found(width: int, found: LayerRotation, distances: np.ndarray) -> np.ndarray:

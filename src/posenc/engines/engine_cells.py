@@ -11,7 +11,7 @@ import numpy as np
 from posenc.diagnosis.mistake import Finding
 from posenc.engines.ask_engine import EngineReading
 from posenc.engines.cell import Cell
-from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions, Window, layer_ranges
+from posenc.models.model_positions import LayerGroup, ModelPositions, Window, layer_ranges
 from posenc.models.pair_rotation import PairRotation, pair_rotation
 from posenc.probe.judge_probe import ERRORS
 from posenc.probe.rotation_reading import LayerRotation
@@ -45,7 +45,7 @@ def cells_of_roles(positions: ModelPositions) -> dict[str, Cell]:
         A cell for each role that the file states besides attention's queries and keys, which says why it is not known.
     """
     roles = [rotation.role for group in positions.groups for rotation in group.roles]
-    drafts = ["draft" for group in positions.groups if group.part == DRAFT]
+    drafts = [group.part for group in positions.draft]
     return {name: Cell("not known", NOT_ASKED) for name in dict.fromkeys([*roles, *drafts])}
 
 
@@ -101,8 +101,12 @@ def _with_findings(cells: dict[Field, Cell], findings: Iterable[Finding]) -> dic
         by_field.setdefault(field if cells[field].differs or field in FIELD_OF.values() else differing[0], []).append(
             finding
         )
-    named = {field: Cell("live", _in_words(found), True) for field, found in by_field.items()}
-    return {**cells, **named}
+    return {**cells, **{field: _explained(cells[field], found) for field, found in by_field.items()}}
+
+
+def _explained(cell: Cell, findings: list[Finding]) -> Cell:
+    """The cell with what a known mistake says; a number that was transcribed stays so."""
+    return Cell("transcribed" if cell.source == "transcribed" else "live", _in_words(findings), True)
 
 
 def _in_words(findings: Iterable[Finding]) -> str:

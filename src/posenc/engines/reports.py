@@ -27,7 +27,7 @@ def reports_of(engine: str, model_type: str, mistakes: Sequence[str]) -> tuple[s
         for one in held
         if set(one["mistakes"]) & set(mistakes) and (not one["model_types"] or model_type in one["model_types"])
     ]
-    own = [one for one in fitting if engine.startswith(one["engine"])]
+    own = [one for one in fitting if engine == one["engine"] or engine.startswith(f"{one['engine']}-")]
     others = [one for one in fitting if one not in own and one["model_types"]]
     lines = [f"{one['thread']} ({one['about']})" for one in own]
     return (*lines, *(f"{one['thread']} ({one['engine']}: {one['about']})" for one in others))

@@ -80,7 +80,8 @@ class EngineTable(text_lines.Lines):
         """1 where an engine differs from the file, 0 where every cell agrees, 3 where some are not known."""
         if self.differing:
             return 1
-        return 0 if all(cell.source != "not known" for row in self.rows for cell in row.cells.values()) else 3
+        known = [cell.source != "not known" for row in self.rows for cell in row.cells.values()]
+        return 0 if known and all(known) else 3
 
     @property
     def verdict(self) -> str:
@@ -139,7 +140,7 @@ def table_of(held: Mapping[str, Any]) -> EngineTable:
         EngineRow(
             **{
                 **row,
-                "cells": {name: Cell(**cell) for name, cell in row["cells"].items()},
+                "cells": {name: Cell(**row["cells"][name]) for name in held["fields"]},
                 "notes": tuple(row["notes"]),
                 "reports": tuple(row["reports"]),
                 "effects": {int(length): change for length, change in row["effects"].items()},
