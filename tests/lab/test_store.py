@@ -167,6 +167,21 @@ def test_every_result_is_read_back_from_a_table(folder):
     assert read(folder).results == read_results_table(folder)
 
 
+def test_a_table_tells_runs_apart_that_differ_in_their_test_lengths_alone(folder):
+    """Rows of a run were once joined by its other fields: two runs became a third one that nobody did, or none."""
+    import duckdb
+
+    for lengths in (((32, 64), (128, 256)), ((64, 128, 256), (64, 128, 256, 512))):
+        results = [result_of(dataclasses.replace(EXPERIMENTS[0], test_lengths=each)) for each in lengths]
+        path = write_results_table(folder, results)
+        assert list(read_results_table(folder).values()) == results
+    old = folder / "old.parquet"  # without a column of test lengths, as tables were written once
+    write_results_table(folder, RESULTS)
+    duckdb.sql(f"COPY (SELECT * EXCLUDE (test_lengths) FROM '{path}') TO '{old}' (FORMAT parquet)")
+    old.replace(path)
+    assert list(read_results_table(folder).values()) == RESULTS
+
+
 def test_runs_that_a_table_alone_has_join_those_of_the_file(folder):
     """As after a pull: a report would else write a table without them."""
     with Store(folder) as store:

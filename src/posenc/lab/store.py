@@ -25,7 +25,7 @@ TABLE = "results.parquet"
 #: A row for each run and test length. What only some tasks have is NULL elsewhere.
 _WRITE = """
 COPY (
-    SELECT experiment.* EXCLUDE (test_lengths, options), CAST(to_json(experiment.options) AS VARCHAR) AS options,
+    SELECT experiment.* EXCLUDE (options), CAST(to_json(experiment.options) AS VARCHAR) AS options,
            score.length AS test_length, score.accuracy, score.exact, score.loss, CAST(score.bleu AS DOUBLE) AS bleu,
            CAST(to_json(score) ->> '$.chance' AS DOUBLE) AS chance, score.by_position AS by_position,
            parameters, learned, seconds, memory, curve, by_context, sample,
@@ -102,14 +102,14 @@ def read_results_table(folder: str | os.PathLike[str]) -> dict[str, Result]:
 
 
 def _fields_of_run(row: dict[str, Any]) -> str:
-    """Fields of the experiment as JSON, but for the test lengths, which its rows have."""
+    """Fields of the experiment as JSON. Older tables have its test lengths in its rows alone."""
     fields = {name: value for name, value in row.items() if name not in (*_OF_RUN, *_OF_SCORE)}
     return json.dumps({**fields, "options": json.loads(row["options"])})
 
 
 def _result_of_rows(fields: str, rows: list[dict[str, Any]]) -> Result:
     run = rows[0]
-    experiment = Experiment(**json.loads(fields), test_lengths=tuple(row["test_length"] for row in rows))
+    experiment = Experiment(**{"test_lengths": tuple(row["test_length"] for row in rows), **json.loads(fields)})
     return Result(
         experiment,
         tuple(Progress(**point) for point in run["curve"]),
