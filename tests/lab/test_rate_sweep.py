@@ -13,6 +13,7 @@ from posenc.lab.engines.events import Event, last_report
 from posenc.lab.result import LengthScore, Progress, Result
 from posenc.lab.store import Store
 from posenc.lab.tasks.task_table import experiment
+from posenc.lab.train import DivergedError
 
 SWEEP = RateSweep((0.006, 0.001), pilots=2)
 RUNS = tuple(experiment(name, "copy", seed) for seed in range(3) for name in ("RoPE(dim=16)", "NoPE(dim=64)"))
@@ -53,6 +54,8 @@ def test_a_rate_that_diverges_is_not_taken_and_waits_until_all_were_tried():
     assert SWEEP.at_best_rates(RUNS, results) == ()
     tried = SWEEP.at_best_rates(RUNS, results, all_tried=True)
     assert {(run.encoding, run.rate) for run in tried} == {("RoPE(dim=16)", 0.001)}
+    judged = result(tried[0], 1.0)  # is begun when every pilot was tried
+    assert SWEEP.at_best_rates(RUNS, results | {tried[0].identity: judged}) == tried
 
 
 @pytest.mark.parametrize(
@@ -114,6 +117,25 @@ def test_a_sweep_from_plan_to_report_and_on(in_this_process, capsys):
     assert (
         "rate must be as it was when 'out' was begun, the best of 0.001, 0.004; got one rate" in capsys.readouterr().err
     )
+
+
+def diverging(run, device="cpu", checkpoint=""):
+    """Diverges for one encoding at one rate."""
+    if run.encoding == "ALiBi(heads=4)" and run.rate == 0.004:
+        raise DivergedError("the training loss is nan")
+    yield from pretend(run)
+
+
+def test_a_report_has_who_diverged_at_one_rate(in_this_process, capsys, monkeypatch):
+    """It was once left out by `report`, though its runs are done and `compare` judges them."""
+    monkeypatch.setattr(running, "TRAIN", "lab.test_rate_sweep:diverging")
+    words = ["compare", "RoPE(dim=16)", "ALiBi(heads=4)", "--task", "copy", "--steps", "60", "--out", "out"]
+    assert main([*words, "--rate", "0.001", "0.004", "--seeds", "2"]) == 1
+    compared = capsys.readouterr().out
+    assert "ALiBi" in compared
+    assert main(["report", "out"]) == 0
+    assert capsys.readouterr().out.startswith(compared.rstrip()[:-200])
+    assert comparison_report.report("out").missing == 2
 
 
 def test_results_of_other_versions_are_refused_or_named(in_this_process, capsys, monkeypatch):

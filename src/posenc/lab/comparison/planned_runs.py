@@ -51,7 +51,7 @@ class ComparisonPlan(NamedTuple):
         return len(self.experiments) + len(pilots)
 
     def judged(self, results: Mapping[str, Result]) -> tuple[Experiment, ...]:
-        """Runs that are judged, at their rates; without those whose rate is not decided by the pilots' results."""
+        """Runs that are judged, at their rates; without those whose rate the results leave undecided."""
         return self.experiments if self.sweep is None else self.sweep.at_best_rates(self.experiments, results)
 
     def missing(self, results: Mapping[str, Result]) -> int:

@@ -79,27 +79,34 @@ class RateSweep(Declared):
     ) -> tuple[Experiment, ...]:
         """Set each run's learning rate to the one with the lowest mean loss of its candidate's pilots.
 
-        The loss is that at the shortest test length. A rate at which a pilot has no result is not taken.
+        The loss is that at the shortest test length. A rate at which a pilot has no result is not taken. No run is
+        begun before all pilots of its candidate were tried: where one has a result, those without have failed.
 
         Args:
             runs: Planned, at any rate.
-            results: Of the pilots, by identity.
-            all_tried: Whether a pilot without a result has failed; otherwise its candidate is still undecided.
+            results: Of the pilots and of runs that are judged, by identity.
+            all_tried: Whether every pilot without a result has failed; otherwise a candidate that has one, and no run
+                at its best rate, is still undecided.
 
         Returns:
             The runs at their rates; those of undecided candidates are left out.
         """
-        best = {each: self._best_rate(each, results, all_tried) for each in map(self._candidate, runs)}
-        chosen = ((run, best[self._candidate(run)]) for run in runs)
-        return tuple(dataclasses.replace(run, rate=rate) for run, rate in chosen if rate is not None)
+        best = {each: self._best_rate(each, results) for each in map(self._candidate, runs)}
+        rated = ((run, best[self._candidate(run)]) for run in runs)
+        chosen = tuple(dataclasses.replace(run, rate=rate) for run, rate in rated if rate is not None)
+        begun = {self._candidate(run) for run in chosen if run.identity in results}
+        undecided = {
+            each
+            for each in best.keys() - begun
+            if not all_tried and any(pilot.identity not in results for pilot in self.pilot_runs([each]))
+        }
+        return tuple(run for run in chosen if self._candidate(run) not in undecided)
 
     def _candidate(self, run: Experiment) -> Experiment:
         return dataclasses.replace(run, rate=self.rates[0], seed=0)
 
-    def _best_rate(self, candidate: Experiment, results: Mapping[str, Result], all_tried: bool) -> float | None:
+    def _best_rate(self, candidate: Experiment, results: Mapping[str, Result]) -> float | None:
         pilots = self.pilot_runs([candidate])
-        if not all_tried and any(each.identity not in results for each in pilots):
-            return None
         losses: dict[float, float] = {}
         for rate in self.rates:
             of_rate = [results.get(each.identity) for each in pilots if each.rate == rate]
