@@ -51,6 +51,17 @@ def test_two_that_share_the_best_mean_are_told_from_the_rest():
     assert shown == [("low", "noisy"), ("low", "steady"), ("noisy", "steady"), ("noisy", "close")]
 
 
+def test_the_best_is_never_one_that_a_verdict_calls_worse():
+    """a has eight seeds, the last three of them hard for everyone; c has the first five, and the better mean of all."""
+    a, c = (0.9, 0.89, 0.88, 0.9, 0.89, 0.1, 0.2, 0.1), (0.8, 0.785, 0.78, 0.795, 0.79)
+    assert advice(a=a, c=c) == ("take a. It is the better one (95 % confidence, corrected by Holm).", [("a", "c")])
+    says, _ = advice(a=a, c=c, d=(0.6, 0.9, 0.5, 0.3, 0.7, 0.1, 0.2, 0.1))
+    assert says == (
+        "undecided between a and d. a has the best mean of those that are not shown to be worse, but these runs do not "
+        "show that it is better. a is better than c (95 % confidence)."
+    )
+
+
 def test_one_best_is_taken_or_is_undecided():
     assert advice(low=LOW, high=HIGH)[0] == ("take high. It is the better one (95 % confidence, corrected by Holm).")
     assert advice(low=LOW, high=HIGH, again=LOW)[0].startswith("take high. It is better than each of the other 2 (")
@@ -105,13 +116,13 @@ def lower(by):
     return tuple(loss - by * (1 + 0.01 * (seed - 2)) for seed, loss in enumerate(LOSS))
 
 
-def test_a_run_that_stops_in_its_warm_up_has_no_verdict():
+def test_a_run_no_longer_than_a_warm_up_has_no_verdict():
     better = {"a": LOSS, "b": lower(1.0)}
     assert says(trained(51, **better))[0].startswith("loss (nats a token) at 8: take b.")
     sentence, verdicts = says(trained(12, **better))
     assert sentence == (
-        "loss (nats a token) at 8: no recommendation. No encoding learned anything: its 12 steps end within the "
-        "warm-up of 50. Train for more --steps."
+        "loss (nats a token) at 8: no recommendation. No encoding learned anything: its 12 steps are too few to count, "
+        "no more than the warm-up of 50. Train for more --steps."
     )
     assert verdicts == [""]
     assert says(trained(50, **better))[1] == [""]

@@ -46,6 +46,19 @@ def test_a_verdict_is_corrected_for_every_pair_that_is_asked():
     assert first.difference.visible > alone.difference.visible
 
 
+def test_what_could_have_been_seen_is_under_the_rule_of_the_verdict():
+    """Holm's family are the pairs with a p value; and with fewer than five seeds nothing would be decided."""
+    two = {"a": by_seed([0.5, 0.6, 0.7, 0.5, 0.6]), "b": by_seed([0.5, 0.7, 0.6, 0.6, 0.5])}
+    with_failures = judge(two | {name: {0: 0.1} for name in "cdefghij"})[0]
+    assert with_failures.adjusted == judge(two)[0].adjusted
+    assert with_failures.difference.visible == judge(two)[0].difference.visible
+    (few,) = judge({"a": by_seed([1.0, 1.1]), "b": by_seed([0.5, 0.7])})
+    assert few.sentence() == (
+        "a and b: undecided. A verdict needs 5 seeds of both; there are 2. Their mean difference is +0.45 [-0.185, "
+        "+1.09]."
+    )
+
+
 def test_seeds_are_paired_by_name_and_not_by_order():
     first = by_seed([0.9, 0.5, 0.7, 0.3, 0.6], [0, 1, 2, 3, 4])
     second = by_seed([0.55, 0.28, 0.66, 0.45, 0.87, 0.0], [4, 3, 2, 1, 0, 9])

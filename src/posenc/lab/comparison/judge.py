@@ -22,9 +22,10 @@ SEEDS_OF_AN_INTERVAL = 5
 def learned_nothing(setting: Setting) -> dict[str, str]:
     """Find the candidates that learned nothing, each with the reason.
 
-    Steps that end within the warm-up are no training. Otherwise the loss at the shortest test length is compared with
-    that of chance, the entropy of the targets' frequencies, seed by seed: the mean must lie below 99 % of it, with all
-    of its 95 % interval from five seeds on. Runs that do not record chance are not judged by it.
+    As few steps as a warm-up has count as none, although `schedule` then warms up for half of them. Otherwise the loss
+    at the shortest test length is compared with that of chance, the entropy of the targets' frequencies, seed by seed:
+    the mean must lie below 99 % of it, with all of its 95 % interval from five seeds on. Runs that do not record chance
+    are not judged by it.
 
     Args:
         setting: With the runs.
@@ -34,7 +35,7 @@ def learned_nothing(setting: Setting) -> dict[str, str]:
     """
     one, length = setting.common, setting.common.test_lengths[0]
     if one.steps <= one.warmup:
-        reason = f"its {one.steps} steps end within the warm-up of {one.warmup}"
+        reason = f"its {one.steps} steps are too few to count, no more than the warm-up of {one.warmup}"
         return dict.fromkeys(setting.results, reason)
     found = {name: _at_chance(list(runs.values()), length) for name, runs in setting.results.items()}
     return {name: reason for name, reason in found.items() if reason}
@@ -105,10 +106,12 @@ class Verdict:
             return (
                 f"{undecided} Without any spread these {len(self.seeds)} seeds do not show what they could have seen."
             )
+        difference = f"{self.difference.mean:+.3g}{unit} [{interval.low:+.3g}, {interval.high:+.3g}]"
+        if len(self.seeds) < SEEDS:  # which decide nothing, however large the difference
+            return f"{undecided} Their mean difference is {difference}."
         return (
-            f"{undecided} Their mean difference is {self.difference.mean:+.3g}{unit} [{interval.low:+.3g}, "
-            f"{interval.high:+.3g}]; the smallest that these {len(self.seeds)} seeds could have seen is "
-            f"{self.difference.visible:.3g}{unit}."
+            f"{undecided} Their mean difference is {difference}; the smallest that these {len(self.seeds)} seeds could "
+            f"have seen is {self.difference.visible:.3g}{unit}."
         )
 
 
@@ -170,7 +173,7 @@ def judge_together(questions: Sequence[ScoredPairs]) -> tuple[tuple[Verdict, ...
     Returns:
         For each question a verdict for each of its pairs.
     """
-    tests = sum(len(question.asked()) for question in questions)
+    tests = sum(len(seeds) > 1 for question in questions for _, _, seeds in question.asked())
     differences = [[_difference(question, *pair, tests) for pair in question.asked()] for question in questions]
     corrected = iter(holm([each.p_value for of_one in differences for each in of_one if each is not None]))
     return tuple(
@@ -224,11 +227,12 @@ class Recommendation:
 
     Attributes:
         measure: What they are best at.
-        best: The name with the best mean, or those that share it.
+        best: The name with the best mean of those that no verdict calls worse, or those that share it.
         rivals: Those that are not shown to be worse, best mean first.
         worse: Those that are.
         enough: Whether there were enough seeds for any verdict.
         untrained: Why candidates learned nothing, by name; see `learned_nothing`.
+        uneven: Whether some have other seeds: then one that is called worse, seed by seed, may have the best mean.
     """
 
     measure: Measure
@@ -237,6 +241,7 @@ class Recommendation:
     worse: tuple[str, ...]
     enough: bool
     untrained: Mapping[str, str]
+    uneven: bool
 
     @property
     def taken(self) -> str:
@@ -249,13 +254,17 @@ class Recommendation:
         idle = [name for name in self.best if name in self.untrained]
         if idle:
             everyone = len(self.untrained) == len(self.best + self.rivals + self.worse)
-            who = "No encoding learned anything" if everyone else f"{idle[0]} has the best mean, but learned nothing"
+            who = "No encoding learned anything" if everyone else f"{idle[0]} has {self._best_mean}, but learned nothing"
             return f"{self.measure}: no recommendation. {who}: {self.untrained[idle[0]]}. Train for more --steps."
         return self._among_trained()
 
+    @property
+    def _best_mean(self) -> str:
+        return "the best mean of those that are not shown to be worse" if self.uneven else "the best mean"
+
     def _among_trained(self) -> str:
         leaders, them = " and ".join(self.best), "it is" if len(self.best) == 1 else "they are"
-        lead = f"{leaders} {'has' if len(self.best) == 1 else 'share'} the best mean"
+        lead = f"{leaders} {'has' if len(self.best) == 1 else 'share'} {self._best_mean}"
         if len(self.best + self.rivals + self.worse) == 1:
             return f"{self.measure}: no recommendation. {leaders} was compared with nothing: name another encoding."
         if not self.enough:
@@ -302,11 +311,19 @@ def _recommendation(
     measure: Measure, scores: Scores, verdicts: Sequence[Verdict], untrained: Mapping[str, str]
 ) -> Recommendation:
     means = {name: fmean(seeds.values()) for name, seeds in scores.items()}
-    ranked = sorted(means, key=lambda name: means[name], reverse=measure.higher_is_better)
-    best = tuple(name for name in ranked if means[name] == means[ranked[0]])
-    beaten = {each.second if each.better == each.first else each.first for each in verdicts if each.better in best}
+    worse_than_some = {_worse(each) for each in verdicts if each.decided}
+    sign = -1 if measure.higher_is_better else 1
+    rank = {name: (name in worse_than_some, sign * mean) for name, mean in means.items()}
+    ranked = sorted(rank, key=lambda name: rank[name])
+    best = tuple(name for name in ranked if rank[name] == rank[ranked[0]])
+    beaten = {_worse(each) for each in verdicts if each.better in best}
     enough = all(len(seeds) >= SEEDS for seeds in scores.values())
     others = ranked[len(best) :]
     rivals = tuple(name for name in others if name not in beaten)
     worse = tuple(name for name in others if name in beaten)
-    return Recommendation(measure, best, rivals, worse, enough, untrained)
+    uneven = len({frozenset(seeds) for seeds in scores.values()}) > 1
+    return Recommendation(measure, best, rivals, worse, enough, untrained, uneven)
+
+
+def _worse(verdict: Verdict) -> str:
+    return verdict.second if verdict.better == verdict.first else verdict.first
