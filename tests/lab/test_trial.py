@@ -11,9 +11,10 @@ from posenc.lab.models.example import sampled_positions
 from posenc.lab.models.transformer import DecoderCache
 from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress, Result
-from posenc.lab.scoring import bleu, cut
+from posenc.lab.scoring import _bleu, bleu, cut
 from posenc.lab.tasks.task import NOTHING
 from posenc.lab.tasks.task_table import experiment, task_row
+from posenc.lab.tasks.written import BEGIN, END
 from posenc.lab.train import DivergedError, train
 from posenc.lab.trial import run
 
@@ -132,6 +133,35 @@ def test_bleu_of_the_references_is_100():
     assert "tok:13a|smooth:exp|version:" in versions["sacrebleu"]
 
 
+def test_a_table_that_reaches_the_longest_length_is_enough_to_write_text():
+    """A weak model ends no row; a token more would need the row behind the last."""
+    prepared = planned("Learned(dim=16, length=12)", "translation", length=1, test_lengths=(1,))
+    assert prepare(prepared).limit == 12
+    *_, result = run(prepared)
+    assert result.at(1).bleu is not None
+
+
+def test_text_is_written_at_the_positions_that_the_sampler_draws(monkeypatch):
+    """Each token is the likeliest of a whole pass at these positions, with room for the longest text."""
+    written, placed = [], []
+    monkeypatch.setattr("posenc.lab.scoring.bleu", lambda task, batch, rows: float(written.extend(rows) or 1.0))
+    trial = prepare(planned("Learned(dim=16, length=48, std=2.0)", "translation", test_lengths=(1, 4),
+                            positions="randomised"))  # fmt: skip
+    exam = dataclasses.replace(trial.examination, place=lambda *given: placed.append(trial.place(*given)) or placed[-1])
+    assert _bleu(exam, 1, exam.sequences(1, 8)) == 1.0
+    (example,) = placed
+    assert example.positions.shape == (8, 12)
+    assert (example.positions.diff(dim=1) > 0).all()
+    assert example.positions.max() > 12
+    for index, row in enumerate(written):
+        tokens = torch.tensor([[BEGIN, *row][:12]])
+        positions = example.positions[[index], : tokens.shape[1]]
+        one = dataclasses.replace(example.part(index, 8), tokens=tokens, positions=positions)
+        with torch.no_grad():
+            likeliest = one.logits(trial.model)[0].argmax(-1).tolist()
+        assert [*row, END][:12] == likeliest[:12]
+
+
 def test_samplers_keep_below_the_limit_and_in_order():
     tokens, rng = np.zeros((200, 5)), np.random.default_rng(0)
     offset = sampled_positions("offset", tokens, None, 9, rng, training=True)
@@ -171,6 +201,10 @@ def test_a_model_trains_at_any_positions(sampler):
         ("RoPE(dim=8)", "copy", {"positions": "coupled"}, "positions must not be 'coupled' for the task copy"),
         ("RoPE(dim=8)", "character-lm", {"test_lengths": (64, 60_000)}, "text must have more than 60000 tokens"),
         ("RoPE(dim=8", "copy", {}, "must be one call with balanced brackets"),
+        ("RoPE(dim=8)", "needle", {"test_lengths": (8, 64)}, "length must be at least 10 for 4 needles; got 8"),
+        ("RoPE(dim=8)", "fixed-offset", {"test_lengths": (3, 32)}, "length must be at least 4, or nothing is asked"),
+        ("RoPE(dim=8)", "cued-offset", {"test_lengths": (1, 32)}, "length must be at least 2, or nothing .*; got 1"),
+        ("RoPE(dim=8)", "first", {"length": 1}, "length must be at least 2, or nothing is asked; got 1"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_any_training(encoding, task, changes, message):

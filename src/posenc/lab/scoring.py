@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -203,11 +203,16 @@ def _score(exam: Examination, length: int, batch: Batch, last: int | None = None
     if last is not None:
         counted[:, :-last] = False
     rows = counted.any(1)
+    if not rows.any():
+        raise ValueError(
+            f"test_lengths must be lengths at which the task asks something; got {length}, at which nothing has a "
+            "target. Use longer ones."
+        )
     return LengthScore(
         length,
-        accuracy=_mean(found.right[counted]),
-        exact=_mean((found.right | ~counted).all(1)[rows]),
-        loss=_mean(found.losses[counted]),
+        accuracy=float(found.right[counted].mean()),
+        exact=float((found.right | ~counted).all(1)[rows].mean()),
+        loss=float(found.losses[counted].mean()),
         bleu=_bleu(exam, length, batch),
         by_position=_binned(found),
         chance=_entropy(batch.targets[counted]),
@@ -217,15 +222,16 @@ def _score(exam: Examination, length: int, batch: Batch, last: int | None = None
 def _entropy(targets: np.ndarray) -> float:
     """Entropy of the targets' frequencies in nats: the loss of the best guess that reads nothing."""
     counts = np.unique(targets, return_counts=True)[1]
-    shares = counts / max(1, targets.size)
+    shares = counts / targets.size
     return float(0.0 - (shares * np.log(shares)).sum())
 
 
 def _bleu(exam: Examination, length: int, batch: Batch) -> float | None:
     if not isinstance(exam.task, Written):
         return None
-    most = exam.task.tokens_at(length) + 1
-    examples = exam.examples(batch, length, 1)
+    most = exam.task.tokens_at(length)
+    room = max(0, most - batch.tokens.shape[1])  # a text that is longer than all references has positions, too
+    examples = exam.examples(replace(batch, tokens=np.pad(batch.tokens, ((0, 0), (0, room)))), length, 1)
     return bleu(exam.task, batch, [row for each in examples for row in greedy(exam.model, each, most, end=END)])
 
 
@@ -243,10 +249,6 @@ def _binned(predictions: Predictions) -> tuple[tuple[int, float], ...]:
 def _about(batch: Batch) -> np.ndarray:
     own = np.broadcast_to(np.arange(batch.tokens.shape[1]), batch.tokens.shape)
     return own if batch.about is None else batch.about
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if values.size else 0.0
 
 
 def _last_targets(lengths: tuple[int, ...]) -> int:

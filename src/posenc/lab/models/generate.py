@@ -52,7 +52,8 @@ def greedy(model: Transformer, example: Example, most: int, *, end: int) -> list
 
     Args:
         model: An encoder-decoder.
-        example: Its first token of each row is read.
+        example: Its first token of each row is read. Its positions, where it has them, are those of all tokens that
+            may be written, `most` of them.
         most: Tokens to write at most.
         end: The token that ends a row.
 
@@ -62,8 +63,9 @@ def greedy(model: Transformer, example: Example, most: int, *, end: int) -> list
     memory, cache = example.memory(model), DecoderCache()
     new, rows = example.tokens[:, :1], []
     done = torch.zeros(len(new), dtype=torch.bool, device=new.device)
-    for _ in range(most):
-        logits = model(new, cache=cache, memory=memory, visible=example.visible, last=1)
+    for index in range(most):
+        positions = None if example.positions is None else example.positions[..., index : index + 1]
+        logits = model(new, positions, cache, memory=memory, visible=example.visible, last=1)
         new = logits[:, -1].argmax(-1, keepdim=True)
         rows.append(new[:, 0])
         done |= new[:, 0] == end

@@ -38,6 +38,9 @@ class FixedOffset(Task):
         targets[:, self.offset :] = tokens[:, : max(0, length - self.offset)]
         return Batch(tokens, targets)
 
+    def require(self, length: int) -> None:
+        _require(self.offset + 1, length)
+
 
 @dataclass(frozen=True)
 class CuedOffset(Task):
@@ -62,6 +65,9 @@ class CuedOffset(Task):
         symbols, cues = rng.integers(0, self.symbols, (size, length)), rng.integers(0, self.cues, (size, length))
         return naming(symbols, cues, np.arange(length) - cues - 1, self.symbols)
 
+    def require(self, length: int) -> None:
+        _require(2, length)
+
 
 @dataclass(frozen=True)
 class AbsoluteIndex(CuedOffset):
@@ -79,6 +85,14 @@ class AbsoluteIndex(CuedOffset):
     def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         symbols, cues = rng.integers(0, self.symbols, (size, length)), rng.integers(0, self.cues, (size, length))
         return naming(symbols, cues, cues, self.symbols)
+
+    def require(self, length: int) -> None:
+        """Nothing: a sequence of one token has an index 0."""
+
+
+def _require(least: int, length: int) -> None:
+    if length < least:
+        raise ValueError(f"length must be at least {least}, or nothing is asked; got {length}. Ask for a longer one.")
 
 
 def naming(symbols: np.ndarray, cues: np.ndarray, index: np.ndarray, count: int) -> Batch:
@@ -126,6 +140,9 @@ class Last(Task):
     def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         keys, values = rng.integers(0, self.keys, (size, length)), rng.integers(0, self.values, (size, length))
         return naming(values, keys, self.earlier(keys), self.values)
+
+    def require(self, length: int) -> None:
+        _require(2, length)
 
     def earlier(self, keys: np.ndarray) -> np.ndarray:
         """Index of the earlier token that is meant, (batch, n), -1 where there is none."""
@@ -187,13 +204,17 @@ class Needle(Task):
         depths = np.linspace(0.0, 1.0, size) if self.depth < 0 else np.full(size, self.depth)
         return self._drawn(rng, size, length, depths)
 
-    def _drawn(self, rng: np.random.Generator, size: int, length: int, depths: np.ndarray | None) -> Batch:
-        room = (length - 2) // 2  # pairs of tokens before the question
-        facts = self.needles + self.updates
-        if room < facts:
+    def require(self, length: int) -> None:
+        least = 2 * (self.needles + self.updates) + 2
+        if length < least:
             raise ValueError(
-                f"length must be at least {2 * facts + 2} for {facts} needles; got {length}. Ask for a longer text."
+                f"length must be at least {least} for {self.needles + self.updates} needles; got {length}. Ask for a "
+                "longer text."
             )
+
+    def _drawn(self, rng: np.random.Generator, size: int, length: int, depths: np.ndarray | None) -> Batch:
+        self.require(length)
+        room = (length - 2) // 2  # pairs of tokens before the question
         tokens = self.values + self.keys + rng.integers(0, self.fillers, (size, length))
         slots = rng.permuted(np.broadcast_to(np.arange(room), (size, room)), axis=1)
         last = room - 1 - self.updates

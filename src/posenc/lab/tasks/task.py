@@ -88,10 +88,10 @@ class Task(Declared, abc.ABC):
         return None
 
     def require(self, length: int) -> None:
-        """Check that there is data for sequences of `length` items.
+        """Check that there is data for sequences of `length` items, and that they ask something.
 
         Raises:
-            ValueError: Data is missing or too short.
+            ValueError: Data is missing or too short, or `length` is.
         """
 
 

@@ -96,6 +96,9 @@ class WMT14(Written):
             raise ValueError(f"length must hold some sentence of the test part; got {length}. Ask for a longer one.")
         return padded(kept)
 
+    def require(self, length: int) -> None:
+        self.test_batch(np.random.default_rng(0), 1, length)
+
     def _tokens(self, translation: dict[str, str]) -> tuple[list[int], list[int]]:
         tokenizer = self.translations.tokenizer
         source, target = (tokenizer.encode(translation[name]).ids for name in (self.source, self.target))
