@@ -4,6 +4,7 @@ import pytest
 
 from posenc.cli import main
 from posenc.lab.comparison.cost import plan_cost
+from posenc.lab.encodings import own_python_files
 from posenc.lab.experiment import Experiment
 from posenc.lab.own_code import OwnCodeError
 from posenc.lab.prepare import prepare
@@ -88,6 +89,17 @@ def test_a_task_of_ones_own_is_learned_and_reported(here, capsys):
 def test_errors_name_the_users_file(here, encoding, task, says):
     with pytest.raises(ValueError, match=says):
         prepare(Experiment(encoding, task, **SMALL))
+
+
+@pytest.mark.parametrize("file", ["Downloads (1)/mine.py", "(2).py", "mine.py"])
+def test_a_file_is_seen_whatever_its_folder_is_called(here, file):
+    """A bracket once hid it: its changes went unnoticed, and an error in it ended the whole comparison."""
+    (here / file).parent.mkdir(exist_ok=True)
+    (here / file).write_text(MINE.replace("return 1 / 0", "return 1 / 0  # elsewhere"))
+    assert own_python_files(Experiment(f"RoPE(dim=8) + {file}:Raises", f"{file}:Shift")) == (file,)
+    assert own_python_files(Experiment(file, "copy")) == (file,), "a file with one encoding needs no name"
+    with pytest.raises(OwnCodeError, match=r"\.py, line 12: ZeroDivisionError"):
+        prepare(Experiment(f"{file}:Raises", "copy", **SMALL))
 
 
 def test_a_candidate_that_raises_costs_its_runs_alone(here):

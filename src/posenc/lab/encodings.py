@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +12,8 @@ from posenc import parse
 from posenc.compose import PerLayer
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Encoding
-from posenc.diagnosis.code.user_file import load_target
+from posenc.diagnosis.code.user_file import load_target, named_file
 from posenc.lab.experiment import Experiment
-
-#: FILE.py:NAME in a text.
-OWN_FILE = re.compile(r"(?:^|\+)\s*([^+()]+\.py):\w+")
 
 
 @dataclass(frozen=True)
@@ -128,8 +124,9 @@ def own_python_files(experiment: Experiment) -> tuple[str, ...]:
         >>> own_python_files(Experiment("NoPE(dim=64) + mine.py:Mine", "tasks.py:Other"))
         ('mine.py', 'tasks.py')
     """
-    named = (*OWN_FILE.findall(experiment.encoding), *OWN_FILE.findall(experiment.task))
-    return tuple(dict.fromkeys(named))
+    own = [part for part in encoding_parts(experiment.encoding) if _names_a_file(part)]
+    own += [experiment.task] if ".py" in experiment.task else []
+    return tuple(dict.fromkeys(map(named_file, own)))
 
 
 def fitted(kind: type[Encoding], width: int, heads: int) -> Encoding:
@@ -149,8 +146,12 @@ def fitted(kind: type[Encoding], width: int, heads: int) -> Encoding:
     return kind(**{field.name: sizes[field.name] for field in fields if field.name in sizes})
 
 
+def _names_a_file(text: str) -> bool:
+    return ".py" in text and not parse.is_record(text)
+
+
 def _encoding(text: str, width: int, heads: int) -> Any:
-    if ".py" not in text or parse.is_record(text):
+    if not _names_a_file(text):
         return _checked_encoding(parse.record(text), text)
     target = load_target(text)
     if inspect.isclass(target) and issubclass(target, Encoding):

@@ -53,8 +53,7 @@ def file_and_name(target: str) -> tuple[Path, str]:
     Raises:
         ValueError: The text is no FILE.py:NAME, or the file does not exist or is not plain.
     """
-    file, colon, name = (target, "", "") if target.endswith(".py") else target.rpartition(":")
-    path = Path(file if colon else target)
+    path, name = Path(named_file(target)), "" if target.endswith(".py") else target.rpartition(":")[2]
     if path.suffix != ".py":
         raise ValueError(f"target must be FILE.py:NAME; got {target!r}. Write mine.py:MyEncoding, for example.")
     if not path.exists():
@@ -62,6 +61,16 @@ def file_and_name(target: str) -> tuple[Path, str]:
     with plain_file.opened(path, LARGEST_SOURCE, name="target", advice="Name a Python file."):
         pass
     return path, name
+
+
+def named_file(target: str) -> str:
+    """FILE.py of FILE.py:NAME, or of the file alone, as it is written.
+
+    Example:
+        >>> named_file("my files (2)/mine.py:Mine"), named_file("mine.py")
+        ('my files (2)/mine.py', 'mine.py')
+    """
+    return target if target.endswith(".py") else target.rpartition(":")[0] or target
 
 
 def source_file(target: Any) -> str:
