@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import ALiBi, Learned, NoPE, RoPE, Shaw, Sinusoidal, T5Bias, TransformerXL
+from posenc import (
+    ALiBi,
+    Learned,
+    NoPE,
+    PerLayer,
+    RoPE,
+    Scaled,
+    Shaw,
+    Sinusoidal,
+    T5Bias,
+    TransformerXL,
+    XPos,
+)
 from posenc.attention import attention
 from posenc.lab.experiment import Shape
 from posenc.lab.models.transformer import DecoderCache, Transformer
@@ -52,6 +64,25 @@ def test_forward_is_the_reference_attention_in_every_layer(encoding, shape):
             x = x + torch.nn.functional.gelu(block.norms[1](x) @ block.up) @ block.down
         expected = torch.nn.functional.layer_norm(x, (24,)) @ model.embedding[:40].T
         assert torch.allclose(model(TOKENS, positions), expected, **CLOSE)
+
+
+def test_an_encoding_that_is_named_twice_acts_twice_and_layers_keep_their_order():
+    def logits(*encodings, stretch=1):
+        with torch.no_grad():
+            return Transformer(DECODER, encodings, seed=1)(TOKENS, torch.arange(TOKENS.shape[1]) * stretch)
+
+    for one in (ALiBi(heads=3), RoPE(dim=8)):  # twice a distance has twice the bias, and twice the angle
+        assert torch.allclose(logits(one, one), logits(one, stretch=2), **CLOSE)
+        assert not torch.allclose(logits(one), logits(one, stretch=2), **CLOSE)
+    table = Sinusoidal(dim=24)
+    assert torch.allclose(logits(table, table), logits(Scaled(table, 2.0)), **CLOSE)
+    twice = Transformer(DECODER, [T5Bias(heads=3), T5Bias(heads=3)])
+    assert len(twice.encoding_parameters()) == 1, "equal encodings share what they learn"
+    first, second = RoPE(dim=8), XPos(dim=8)
+    swapped = [PerLayer((first, second)), PerLayer((second, first))]
+    model = Transformer(DECODER, swapped)
+    placed = [[each.encoding for each in layer] for layer in model.stack.inside]
+    assert placed == [[first, second], [second, first]]
 
 
 @names

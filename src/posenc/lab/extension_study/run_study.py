@@ -73,15 +73,16 @@ def begun(study: Study) -> tuple[Trial, RoPE]:
     """
     trial = prepare(dataclasses.replace(study.experiment, test_lengths=study.lengths))
     encoding = _rotation(trial)
-    trial.task.batch(np.random.default_rng(0), 1, study.lengths[0])  # too short for a needle, say
     return trial, encoding
 
 
 def _rotation(trial: Trial) -> RoPE:
     """Rotary encoding of the model, its only encoding."""
-    encodings = [each.encoding for each in trial.model.stack.encodings]
+    stack = trial.model.stack
+    encodings = [*(each.encoding for each in stack.added), *stack.layers[0]]
     known = trial.task.cuttable or isinstance(trial.task, Needle)
-    if known and len(encodings) == 1 and isinstance(encodings[0], RoPE) and encodings[0].scaling is None:
+    alone = len(encodings) == 1 and len(set(stack.layers)) == 1
+    if known and alone and isinstance(encodings[0], RoPE) and encodings[0].scaling is None:
         return encodings[0]
     raise ValueError(
         "experiment must train a language model or the needle with one RoPE without a scaling; got "

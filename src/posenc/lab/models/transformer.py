@@ -149,7 +149,9 @@ class Stack(nn.Module):  # type: ignore[misc]
         )
         self.norm, self.dropped = nn.LayerNorm(shape.width), dropout(shape)
         self.encodings = nn.ModuleList(module(encoding, seed=seed) for encoding in encodings.encodings)
-        self.added = [each for each in self.encodings if each.encoding in encodings.added]
+        module_of = dict(zip(encodings.encodings, self.encodings, strict=True))
+        self.added = [module_of[each] for each in encodings.added]
+        self.inside = [tuple(module_of[each] for each in layer) for layer in self.layers]
 
     def forward(
         self,
@@ -177,11 +179,10 @@ class Stack(nn.Module):  # type: ignore[misc]
         x = self.dropped(x)
         mask = Mask(self.causal, visible)
         placed: dict[tuple[Any, ...], Placed] = {}
-        for block, encodings in zip(self.blocks, self.layers, strict=True):
-            if encodings not in placed:
-                modules = [each for each in self.encodings if each.encoding in encodings]
-                placed[encodings] = at_positions(modules, query_positions, key_positions, mask, x)
-            x = block(x, placed[encodings], cache, memory, memory_mask)
+        for block, modules in zip(self.blocks, self.inside, strict=True):
+            if modules not in placed:
+                placed[modules] = at_positions(modules, query_positions, key_positions, mask, x)
+            x = block(x, placed[modules], cache, memory, memory_mask)
         return self.norm(x if last is None else x[:, -last:])
 
     def _positions(self, x: Tensor, positions: Tensor | None, cache: DecoderCache | None) -> Tensor:
