@@ -55,7 +55,7 @@ def whole():
 
 def stopped(path, step, seconds=0.0):
     """Run up to a report, and no further."""
-    for report in run(RUN, checkpoint=RunCheckpoint(path, RUN, seconds)):
+    for report in run(RUN, checkpoint=RunCheckpoint(path, RUN, seconds=seconds)):
         if isinstance(report, Progress) and report.step == step:
             return
 
@@ -102,6 +102,18 @@ def test_numbers_of_other_versions_and_runs_are_not_continued(tmp_path, monkeypa
     assert progress[0].step == 10
 
 
+def test_a_run_of_another_device_begins_anew(tmp_path, monkeypatch):
+    """With or without a GPU here: its checkpoint is not damaged, and a result names one device."""
+    monkeypatch.setattr(torch.serialization, "location_tag", lambda storage: "cuda:0")  # as a GPU's tensors are saved
+    monkeypatch.setattr(training, "described", lambda device: "a GPU" if device == "cuda" else device)
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.AdamW(model.parameters())
+    RunCheckpoint(tmp_path / "one.pt", RUN, "cuda", seconds=0.0).reached(Progress(10, 1.0), model, optimizer)
+    assert RunCheckpoint(tmp_path / "one.pt", RUN).resume(model, optimizer) == 0
+    assert RunCheckpoint(tmp_path / "one.pt", RUN, "mps").resume(model, optimizer) == 0
+    assert RunCheckpoint(tmp_path / "one.pt", RUN, "cuda").resume(model, optimizer) == 10
+
+
 @pytest.mark.parametrize("damage", [b"", b"PK nothing", None])
 def test_a_damaged_file_is_named(tmp_path, damage):
     stopped(tmp_path / "one.pt", 10)
@@ -128,7 +140,7 @@ def test_a_finished_run_keeps_no_checkpoint(tmp_path):
 def test_kill_9_in_the_middle(tmp_path, whole):
     code = (
         "import torch; torch.set_num_threads(1)\nfrom lab.test_run_checkpoint import *\n"
-        f"for report in run(RUN, checkpoint=RunCheckpoint(Path({str(tmp_path / 'one.pt')!r}), RUN, 0.0)):\n"
+        f"for report in run(RUN, checkpoint=RunCheckpoint(Path({str(tmp_path / 'one.pt')!r}), RUN, seconds=0.0)):\n"
         "    time.sleep(0.5)\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

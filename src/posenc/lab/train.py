@@ -15,6 +15,7 @@ import torch
 
 from posenc.core import plain_file
 from posenc.lab.experiment import Experiment
+from posenc.lab.machine import described
 from posenc.lab.models.example import Example
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress, package_versions
@@ -173,11 +174,13 @@ LARGEST = 1 << 40
 class RunCheckpoint:
     """File that keeps weights, optimizer, generator and training loss of one run.
 
-    Numbers of another version of posenc, PyTorch or NumPy are not continued: the run begins anew.
+    Numbers of another device, or of another version of posenc, PyTorch or NumPy, are not continued: the run begins
+    anew.
 
     Args:
         path: Of the file; its folder is made.
         experiment: The run.
+        device: Of PyTorch.
         seconds: Between two savings.
 
     Attributes:
@@ -185,9 +188,10 @@ class RunCheckpoint:
         spent: Processor time up to there, in seconds.
     """
 
-    def __init__(self, path: Path, experiment: Experiment, seconds: float = SECONDS) -> None:
+    def __init__(self, path: Path, experiment: Experiment, device: str = "cpu", *, seconds: float = SECONDS) -> None:
         self.path, self.curve, self.spent = path, list[Progress](), 0.0
-        self._run, self._seconds = {"identity": experiment.identity, "versions": dict(package_versions())}, seconds
+        versions = {**dict(package_versions()), "device": described(device)}
+        self._run, self._seconds = {"identity": experiment.identity, "versions": versions}, seconds
         self._began, self._saved = time.process_time(), time.monotonic()
 
     def resume(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int:
@@ -207,7 +211,7 @@ class RunCheckpoint:
             return 0
         try:
             data = plain_file.read_bytes(self.path, LARGEST, advice="Delete it; its run then begins anew.")
-            kept: dict[str, Any] = torch.load(io.BytesIO(data), weights_only=True)
+            kept: dict[str, Any] = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
             if kept["run"] != self._run:
                 return 0
             model.load_state_dict(kept["model"])

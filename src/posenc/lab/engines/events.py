@@ -81,7 +81,7 @@ def train_experiment(experiment: Experiment, device: str = "cpu", checkpoint: st
     from posenc.lab.train import RunCheckpoint
 
     reproducible(device)
-    kept = RunCheckpoint(Path(checkpoint), experiment) if checkpoint else None
+    kept = RunCheckpoint(Path(checkpoint), experiment, device) if checkpoint else None
     yield from trial.run(experiment, device=device, checkpoint=kept)
 
 
