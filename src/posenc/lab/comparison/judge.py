@@ -254,7 +254,8 @@ class Recommendation:
         idle = [name for name in self.best if name in self.untrained]
         if idle:
             everyone = len(self.untrained) == len(self.best + self.rivals + self.worse)
-            who = "No encoding learned anything" if everyone else f"{idle[0]} has {self._best_mean}, but learned nothing"
+            ahead = f"{idle[0]} has {self._best_mean}, but learned nothing"
+            who = "No encoding learned anything" if everyone else ahead
             return f"{self.measure}: no recommendation. {who}: {self.untrained[idle[0]]}. Train for more --steps."
         return self._among_trained()
 
