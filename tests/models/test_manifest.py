@@ -22,7 +22,7 @@ SCHEMA = Path(manifest_read.__file__).with_name("manifest.schema.json")
 YARN = {"rope_type": "yarn", "factor": 40.0, "original_max_position_embeddings": 4096, "mscale": 1.0,
         "mscale_all_dim": 1.0}  # fmt: skip
 #: A telling few: latent attention, an indexer, compressors, two bases, windows and chunks, a temperature, several axes,
-#: tables with an offset, buckets, slopes, layers without a position, and a tower of patches.
+#: tables with an offset, buckets, slopes, layers without a position, a tower of patches, and keys that nothing reads.
 TELLING = (
     {"model_type": "gpt_oss"},
     {"model_type": "deepseek_v3", "rope_scaling": YARN},
@@ -36,6 +36,7 @@ TELLING = (
     {"model_type": "qwen2_vl", "text_config": {}, "vision_config": {}},
     {"model_type": "kimi_k2"},
     {"model_type": "llama4_text"},
+    {"model_type": "llama", "partial_rotary_factor": 0.5, "rope_style": "fancy"},
     {"model_type": "smollm3"},
     {"model_type": "t5"},
     {"model_type": "bert"},
@@ -60,7 +61,9 @@ def is_valid_and_read_back(config: dict[str, Any]) -> None:
     assert data == made.to_dict()
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8"))).validate(data)
     assert read_manifest(data) == made
-    assert from_config(data) == model
+    back = from_config(data)
+    assert back == model
+    assert (back.not_read, back.idle) == (model.not_read, model.idle)  # kinds of notes, which are equal as text
 
 
 def test_the_schema_is_one():
@@ -173,6 +176,14 @@ def test_files_of_manifests_are_read_wherever_a_config_is(tmp_path: Path):
     assert not diff(from_config(path), from_config(config | {"rope_theta": 1e4})).same
     with pytest.raises(ValueError, match=r"^length must be left out for a manifest, .* Give the config\.json"):
         from_config(path, length=8192)
+
+
+def test_a_key_that_the_class_ignores_is_not_forgotten():
+    """Two files that differ in it agree in what was compared alone, with a manifest as with its config."""
+    llama = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+    stated, plain = from_config({**llama, "partial_rotary_factor": 0.5}), from_config(llama)
+    verdicts = [diff(model, plain).verdict for model in (stated, from_config(manifest(stated).to_dict()))]
+    assert verdicts == ["agree in what was compared"] * 2
 
 
 def changed(change: Any) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Any, Literal
 
 from posenc.compose import Partial
@@ -19,6 +20,7 @@ from posenc.models.manifests.manifest_record import (
     ManifestGroup,
     ManifestPairs,
     Note,
+    NoteKind,
     Parameters,
     PositionUse,
     UsableLength,
@@ -26,9 +28,11 @@ from posenc.models.manifests.manifest_record import (
     shortest_table_or_longest,
 )
 from posenc.models.model_positions import LayerGroup, ModelPositions
-from posenc.models.notes import NotRead, Waived
+from posenc.models.notes import Idle, NotRead, Waived
 from posenc.models.pair_rotation import pair_rotation, unwrapped
 
+#: The kind that a manifest states of each note; "note" for a plain sentence.
+NOTE_KINDS: Mapping[type[str], NoteKind] = MappingProxyType({NotRead: "not read", Waived: "waived", Idle: "idle"})
 #: Keys that a group has read where its heads have a slice for positions, in configs and in GGUF.
 LATENT_KEYS = frozenset({"qk_rope_head_dim", "qk_nope_head_dim", "swa_qk_rope_head_dim", "attention.key_length_mla"})
 
@@ -162,10 +166,7 @@ def _fields_of(record: Any) -> Parameters | None:
 
 
 def _notes(notes: tuple[str, ...]) -> tuple[Note, ...]:
-    def kind(note: str) -> Literal["note", "not read", "waived"]:
-        return "waived" if isinstance(note, Waived) else "not read" if isinstance(note, NotRead) else "note"
-
-    return tuple(Note(str(note), kind(note)) for note in notes)
+    return tuple(Note(str(note), NOTE_KINDS.get(type(note), "note")) for note in notes)
 
 
 def usable_length(model: ModelPositions) -> UsableLength | None:

@@ -14,10 +14,9 @@ from posenc.core.text_lines import escaped
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.models.config.fields import immutable
 from posenc.models.config.json_file import SCHEMA, is_manifest, load_config
-from posenc.models.manifests.manifest_of_model import manifest
+from posenc.models.manifests.manifest_of_model import NOTE_KINDS, manifest
 from posenc.models.manifests.manifest_record import USE_ROLES, VERSION, Manifest
 from posenc.models.model_positions import DRAFT, Chunks, LayerGroup, ModelPositions, Role, RoleRotation, Value, Window
-from posenc.models.notes import NotRead, Waived
 from posenc.models.patch_positions import PatchPositions
 
 #: Roles that `LayerGroup.encodings` holds; the others are its `roles`.
@@ -136,7 +135,7 @@ def _declared(entry: Mapping[str, Any], where: str) -> Value | None:
 
 
 def _notes(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    kinds = {"note": str, "not read": NotRead, "waived": Waived}
+    kinds: dict[str, type[str]] = {"note": str, **{kind: note for note, kind in NOTE_KINDS.items()}}
     notes = _listed(entry, "notes", where, dict)
     for note in notes:
         validation.choice(f"{where}notes.kind", note.get("kind"), tuple(kinds))

@@ -18,6 +18,8 @@ VERSION = 1
 #: own for positions (multi-head latent attention), else what is rotated besides them.
 UseRole = Literal["main", "latent"] | Role
 USE_ROLES: tuple[str, ...] = ("main", "latent", *get_args(Role))
+#: What a note says; see `Note`.
+NoteKind = Literal["note", "not read", "waived", "idle"]
 #: Where a usable length comes from.
 LengthKind = Literal["declared", "trained", "scaled", "table"]
 
@@ -185,11 +187,12 @@ class Note:
 
     Attributes:
         text: The sentence.
-        kind: "note"; "not read" for what posenc does not read and nothing compares; "waived" where the caller said so.
+        kind: "note"; "not read" for what posenc does not read and nothing compares; "waived" where the caller said so;
+            "idle" for a key that the class of the model does not read, although another program may.
     """
 
     text: str
-    kind: Literal["note", "not read", "waived"] = "note"
+    kind: NoteKind = "note"
 
 
 @dataclass(frozen=True)
