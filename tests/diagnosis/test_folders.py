@@ -148,10 +148,14 @@ def test_weights_of_another_model_show_no_order(tmp_path: Path) -> None:
 
 
 def converted(tmp_path: Path, config: dict[str, Any], tensors: dict[str, np.ndarray], source: Any, target: Any) -> Path:
-    original = folder(tmp_path / "original", tensors, config)
-    plan = plan_conversion(original, source=source, target=target, heads=head_shapes(config))
-    convert_checkpoint(plan, tmp_path / "converted")
-    return tmp_path / "converted"
+    folder(tmp_path / "original", tensors, config)
+    return convert(tmp_path / "original", tmp_path / "converted", source, target)
+
+
+def convert(original: Path, new: Path, source: Any, target: Any, **options: Any) -> Path:
+    plan = plan_conversion(original, source=source, target=target, heads=head_shapes(original), **options)
+    convert_checkpoint(plan, new)
+    return new
 
 
 def test_a_converted_folder_says_what_it_is(tmp_path: Path) -> None:
@@ -163,6 +167,15 @@ def test_a_converted_folder_says_what_it_is(tmp_path: Path) -> None:
     positions = from_config(there)
     assert {group.pairing for group in positions.groups} == {"adjacent"}
     assert "qwen3-adjacent-pairs is a qwen3 whose rows posenc converted" in positions.notes[0]
+
+
+def test_rows_that_lie_as_their_type_has_them_get_its_name(tmp_path: Path) -> None:
+    """Converted back, or rows that never were as the config says: every loader of the type reads the result."""
+    back = convert(converted(tmp_path, CONFIG, weights(), "halves", "adjacent"), tmp_path / "back", "adjacent", "halves")
+    waived = {"source": "adjacent", "target": "halves", "waive": ("pairing",)}
+    mended = convert(tmp_path / "original", tmp_path / "mended", **waived)
+    for there in (back, mended):
+        assert json.loads((there / "config.json").read_text()) == CONFIG
 
 
 def test_explaining_converted_rows_under_the_old_config_says_so(tmp_path: Path) -> None:

@@ -302,9 +302,12 @@ SAYS_ADJACENT = ("rope_interleave", "rope_interleaved", "is_neox_style")
 def converted_config(config: Mapping[str, Any], target: PairLayout) -> dict[str, Any]:
     """Return a config that states `target` as its layout of pairs.
 
-    Where a key of its type says the layout, with that key changed; else under a model type that no loader knows, so
-    that nobody else takes the rows for the old ones. `from_config` reads both.
+    As it is where it states that already: loaders then read the new rows aright. Where a key of its type says the
+    layout, with that key changed; else under a model type that no loader knows, so that nobody else takes the rows for
+    the old ones. `from_config` reads all three.
     """
+    if stated_layout(config) == target:
+        return dict(config)
     for key in SAYS_ADJACENT:
         for value in (True, False):
             changed = {**config, key: value}
