@@ -115,7 +115,7 @@ def test_ways_for_a_plain_rotation():
         {**LLAMA, "model_type": "stablelm", "partial_rotary_factor": 0.25},
         GEMMA,
         LLAMA | {"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 2048}},
-        LLAMA | {"rope_scaling": {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 2048,
+        LLAMA | {"rope_scaling": {"rope_type": "llama3", "factor": 2.0, "original_max_position_embeddings": 2048,
             "low_freq_factor": 1.0, "high_freq_factor": 4.0}},
         LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.0}},
     ],
@@ -193,6 +193,20 @@ def test_llama_cpp_options_are_what_its_keys_mean():
             assert from_gguf(head, stated=stated).groups[0].encodings == (planned.candidate.encoding,), text
             seen += 1
     assert seen == 4
+
+
+@pytest.mark.parametrize("more", [{"rope_type": "yarn"}, {"rope_type": "llama3", "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0}])  # fmt: skip
+def test_a_scaling_that_is_in_the_file_already_is_counted_once(more):
+    """Qwen2.5's own advice leaves max_position_embeddings as it was beside YaRN, whose factor 4 is for 4 times that."""
+    scaling = {"factor": 4.0, "original_max_position_embeddings": 1024, **more}
+    config = LLAMA | {"max_position_embeddings": 1024, "rope_scaling": scaling}
+    reached = plan_context(config, length=4096)
+    assert [ranked.candidate.name for ranked in reached.candidates] == ["as it is"]
+    assert (reached.trained, reached.candidates[0].figures.unseen) == (4096, 0)
+    assert reached.trained_from.endswith(": 1024 positions times its factor 4")
+    assert plan_context(config, length=8192).candidates[0].candidate.encoding.scaling.factor == 8.0
+    assert plan_context(config | {"max_position_embeddings": 5000}, length=5000).trained == 5000
 
 
 def test_what_needs_no_plan_and_what_has_none():

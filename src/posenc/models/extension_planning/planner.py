@@ -126,7 +126,7 @@ class ContextPlan:
     Attributes:
         model_type: As the config names it.
         encoding: The rotary encoding of the layers that see the whole context, as trained.
-        trained: Positions that the model was trained for.
+        trained: Positions that the model takes as its file is.
         trained_from: Where that length stands.
         length: Positions to reach.
         typical: Positions of most inputs.
@@ -180,7 +180,8 @@ def plan_context(
         config: As for `from_config`.
         length: Positions to reach, from 2 to 4,194,304.
         typical: Positions of most inputs, for what is lost there; None for 4096, or `trained` if that is shorter.
-        trained: Positions that the model was trained for; None for the file's max_position_embeddings.
+        trained: Positions that the model takes as its file is; None for the file's max_position_embeddings, or the
+            length that its YaRN or Llama 3 scaling reaches, original · factor, where that is longer.
 
     Returns:
         The plan, the best candidate first.
@@ -200,12 +201,6 @@ def plan_context(
     data = load_config(config)
     positions = from_config(data)
     group, left = _planned_group(positions)
-    if trained is None:
-        value = group.value("max_position_embeddings")
-        trained, trained_from = validation.integer(value.key, value.value, 2, LONGEST), str(value)
-    else:
-        trained, trained_from = validation.integer("trained", trained, 2, LONGEST), "stated by the caller"
-    typical = min(4096, trained) if typical is None else validation.integer("typical", typical, 2, LONGEST)
     encoding = group.rotary_encoding
     inner = unwrapped(encoding)
     if encoding is None or not isinstance(inner, RoPE):
@@ -213,6 +208,11 @@ def plan_context(
             f"config must have layers that rotate by one plain rotation; got {encoding!r:.100}. posenc has no plan for "
             "others."
         )
+    if trained is None:
+        trained, trained_from = _length_of_file(group, inner.scaling)
+    else:
+        trained, trained_from = validation.integer("trained", trained, 2, LONGEST), "stated by the caller"
+    typical = min(4096, trained) if typical is None else validation.integer("typical", typical, 2, LONGEST)
     target = Target(positions, group, inner, length)
     candidates = scaling_candidates(inner, trained, length, typical)
     ranked = sorted((_measured(candidate, data, target, trained, typical) for candidate in candidates), key=_rank)
@@ -221,6 +221,19 @@ def plan_context(
     return ContextPlan(
         positions.model_type, encoding, trained, trained_from, length, typical, bound, tuple(ranked), left
     )
+
+
+def _length_of_file(group: LayerGroup, scaling: Scaling | None) -> tuple[int, str]:
+    """Return the positions that a model takes as its file is, and what says so.
+
+    Advice to add a scaling often leaves max_position_embeddings as it was.
+    """
+    value = group.value("max_position_embeddings")
+    declared = validation.integer(value.key, value.value, 2, LONGEST)
+    if isinstance(scaling, YaRN | Llama3) and scaling.original * scaling.factor > declared:
+        reached = validation.integer("original · factor", round(scaling.original * scaling.factor), 2, LONGEST)
+        return reached, f"{type(scaling).__name__}: {scaling.original} positions times its factor {scaling.factor:g}"
+    return declared, str(value)
 
 
 def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ...]]:
