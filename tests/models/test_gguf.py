@@ -237,6 +237,11 @@ def test_windows_are_written_as_they_are_read(tmp_path):
     mixed = replace(expected, groups=tuple(replace(group, window=Window(3, 4)) for group in expected.groups))
     with pytest.raises(ValueError, match=r"^window must be one for 'gpt-oss', of keys before the query; got keys"):
         to_gguf(mixed, "gpt-oss", context_length=4096)
+    for arch, taken in (("gemma2", "takes one of 4,096 where no key states it"), ("gpt-oss", "needs the key of one")):
+        config, _ = with_windows(arch)
+        without = from_config(config | {"sliding_window": None})
+        with pytest.raises(ValueError, match=f"^window must be in some layers to be written as '{arch}', which {taken}"):
+            to_gguf(without, arch, context_length=4096)
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,15 @@ def _windows(positions: ModelPositions, arch: str) -> dict[str, Any]:
     """Return the keys of the window and of the layers that have it, for architectures that read them from keys."""
     windows = windows_of_layers(positions)
     sizes = dict.fromkeys(window for window in windows.values() if window)
-    if not ARCHITECTURES[arch].period or not sizes:
+    row = ARCHITECTURES[arch]
+    if not row.period:
         return {}
+    if not sizes:
+        taken = f"takes one of {row.window:,} where no key states it" if row.window else "needs the key of one"
+        raise ValueError(
+            f"window must be in some layers to be written as {arch!r}, which {taken}; got none. Write the windows of "
+            "the model, or choose another architecture."
+        )
     (window, *others) = sizes
     if others or not isinstance(window, Window) or window.after:
         raise ValueError(
