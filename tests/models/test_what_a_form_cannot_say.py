@@ -31,6 +31,7 @@ from posenc.models import (
     convert_checkpoint,
     diff,
     fingerprint,
+    from_config,
     from_megatron,
     head_shapes,
     plan_context,
@@ -40,6 +41,7 @@ from posenc.models import (
     to_megatron,
     to_meta,
 )
+from posenc.models.manifests.manifest_of_model import usable_length
 from posenc.models.pair_rotation import pair_rotation
 
 PLAIN = RoPE(dim=8)
@@ -81,6 +83,22 @@ def test_a_form_without_keys_for_an_encoding_refuses_it(write: Any, says: str):
     with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
         write()
     assert str(caught.value).startswith(says)
+
+
+def test_a_model_without_layers_is_refused_by_every_form():
+    """A convolution network: it is read, and has nothing to write, to plan or to measure."""
+    convolutions = from_config({"model_type": "resnet"})
+    assert (convolutions.groups, convolutions.main_part, usable_length(convolutions)) == ((), "text", None)
+    for write in (
+        lambda: to_config(convolutions, LLAMA),
+        lambda: to_megatron(convolutions),
+        lambda: to_gguf(convolutions, "llama", context_length=8),
+        lambda: to_meta(convolutions),
+    ):
+        with pytest.raises(ValueError, match=r"^positions must have layers that attend; got a resnet, which has none"):
+            write()
+    with pytest.raises(ValueError, match=r"^config must have one rotation .*; got 0\. There is none to plan for\.$"):
+        plan_context({"model_type": "resnet"}, length=8192)
 
 
 def test_layers_that_do_not_rotate_come_every_so_many_in_params_json():

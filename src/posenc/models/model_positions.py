@@ -313,6 +313,11 @@ class ModelPositions:
         return tuple(dict.fromkeys(group.part for group in self.groups))
 
     @property
+    def main_part(self) -> str:
+        """The part that takes text, else the first one; "text" for a model without groups."""
+        return "text" if "text" in self.parts else next(iter(self.parts), "text")
+
+    @property
     def not_read(self) -> tuple[NotRead, ...]:
         """The notes on what the model does with positions that posenc does not read, each once."""
         return tuple(note for note in self._every_note() if isinstance(note, NotRead))

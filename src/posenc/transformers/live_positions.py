@@ -95,7 +95,7 @@ def _part_in(read: ModelPositions, part: str) -> str:
     """Part of the model for the `part` that a module's name says; text, or the first part, if it is none of them."""
     if part in read.parts or part in ("vision", "audio"):
         return part
-    return "text" if "text" in read.parts else read.parts[0]
+    return read.main_part
 
 
 def _rotations(model: Any) -> Iterator[HeldRotation]:

@@ -238,12 +238,13 @@ def _length_of_file(group: LayerGroup, scaling: Scaling | None) -> tuple[int, st
 
 def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ...]]:
     """Return a group of layers that see the whole context, and a line for each group that is not planned for."""
-    part = "text" if "text" in positions.parts else positions.parts[0]
-    whole = [group for group in positions.of(part) if group.rotary_encoding is not None and sees_whole_context(group)]
+    part = positions.main_part
+    groups = [group for group in positions.groups if group.part == part]
+    whole = [group for group in groups if group.rotary_encoding is not None and sees_whole_context(group)]
     if len({group.rotary_encoding for group in whole}) != 1:
         raise ValueError(
             f"config must have one rotation for the layers that see the whole context; got {len(whole)}. "
-            "Plan each kind by itself."
+            f"{'Plan each kind by itself' if whole else 'There is none to plan for'}."
         )
     others = [group for group in positions.groups if group not in whole]
     left = tuple(

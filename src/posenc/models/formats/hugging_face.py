@@ -69,7 +69,7 @@ def to_config(
     check_positions(positions)
     validation.instance("types", types, Sequence, "a tuple of posenc.models.ModelType, types=(mine,)")
     data = load_config(config)
-    part = "text" if "text" in positions.parts else positions.parts[0]
+    part = positions.main_part
     groups = positions.of(part)
     wanted, problem = _by_layer(groups), ""
     for rope_parameters in _candidates(groups):

@@ -74,8 +74,13 @@ def groups_by_rotation(
 
 
 def check_positions(positions: Any) -> None:
-    """Raise a TypeError unless `positions` is a ModelPositions, which every reader returns."""
+    """Raise a TypeError unless `positions` is what every reader returns, a ValueError where it has no layers."""
     validation.instance("positions", positions, ModelPositions, "what a reader of posenc.models returned")
+    if not positions.groups:
+        raise ValueError(
+            f"positions must have layers that attend; got a {positions.model_type}, which has none. There is nothing "
+            "to write."
+        )
 
 
 def layer_count(positions: ModelPositions) -> int:

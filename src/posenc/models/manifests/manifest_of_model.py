@@ -177,5 +177,5 @@ def usable_length(model: ModelPositions) -> UsableLength | None:
         >>> print(usable_length(from_config({"model_type": "gpt2"})))
         1,024 table (encoding: length)
     """
-    part = "text" if "text" in model.parts else model.parts[0]
-    return shortest_table_or_longest(length for group in model.of(part) for length in _lengths(group))
+    groups = (group for group in model.groups if group.part == model.main_part)
+    return shortest_table_or_longest(length for group in groups for length in _lengths(group))

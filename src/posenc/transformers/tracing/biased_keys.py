@@ -41,7 +41,7 @@ def biased_keys(model: ModelPositions, call: TracedCall, bias: torch.Tensor, mod
     near = np.abs(positions - whole) < np.maximum(1e-3, np.abs(whole) * torch.finfo(bias.dtype).eps * 4)
     keys = np.where(near, whole, positions)[..., None] + 0.0  # no zero with a sign
     place = place_of(module)
-    part = place.part if place.part in model.parts else model.parts[0]
+    part = place.part if place.part in model.parts else model.main_part
     empty = np.zeros((batch, 0, 0, 1))
     return TracedLayer(call.number, place.layer, part, module, empty, keys, kind="biases")
 

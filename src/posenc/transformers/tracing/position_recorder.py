@@ -124,10 +124,8 @@ class PositionRecorder:
             held.clear()
 
     def _part(self, place: RecordedPlace) -> str:
-        parts = self.record.model.parts
-        if place.part in parts or place.part in ("vision", "audio"):
-            return place.part
-        return "text" if "text" in parts else parts[0]
+        model = self.record.model
+        return place.part if place.part in model.parts or place.part in ("vision", "audio") else model.main_part
 
     def _note_projection(self, module: Any, given: tuple[Any, ...], output: Any) -> None:
         if self.call is not None and isinstance(output, torch.Tensor):
