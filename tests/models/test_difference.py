@@ -12,6 +12,7 @@ import pytest
 from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, StepTemperature, YaRN
 from posenc.diagnosis import diagnose
 from posenc.models import LayerGroup, ModelPositions, diff, fingerprint, from_config
+from posenc.models.keys_that_differ import keys_that_differ
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama",
@@ -45,6 +46,21 @@ def test_the_largest_difference_need_not_be_in_the_first_pair() -> None:
     gaps = [1024 * abs(1e4 ** (-pair / 32) - 5e5 ** (-pair / 32)) for pair in range(32)]
     assert found.effects[0].index == gaps.index(max(gaps))
     assert found.effects[0].largest == pytest.approx(max(gaps))
+
+
+def test_a_key_with_a_value_for_each_layer_is_compared_layer_by_layer() -> None:
+    """Layers of one type rotate differently: every one counts, and not the last alone."""
+    config = {"model_type": "granite_swa", "num_hidden_layers": 3, "layer_types": ["full_attention"] * 3}
+    bases = ([1e4, 5e5, 5e5], [2e4, 5e5, 5e5], [1e4, 5e5, 2e4])
+    first, *others = (from_config(config | {"layer_rope_theta": one}) for one in bases)
+    assert keys_that_differ(first, first) == {}
+    assert [keys_that_differ(first, other) for other in others] == [
+        {"layer_rope_theta": (1e4, 2e4)},
+        {"layer_rope_theta": (5e5, 2e4)},
+    ]
+    elsewhere = from_config(config | {"layer_types": ["sliding_attention"] * 2 + ["full_attention"]})
+    one_layer = {"num_hidden_layers": 1, "layer_types": ["full_attention"], "rope_theta": 2e4}
+    assert list(keys_that_differ(from_config(config | one_layer), elsewhere).values()) == [(2e4, 1e4)]
 
 
 def test_the_attention_factors_are_compared() -> None:

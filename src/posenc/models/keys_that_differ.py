@@ -40,8 +40,8 @@ def values_that_differ(first: ModelPositions, second: ModelPositions) -> tuple[D
     one, other = _values(first), _values(second)
     found: dict[str, DifferingValue] = {}
     for place in dict.fromkeys((*one, *other)):
-        differing = DifferingValue(place[2], one.get(place), other.get(place))
-        if differing.first is None or differing.second is None or differing.first.value != differing.second.value:
+        differing = _first_that_differs(place[2], one.get(place, {}), other.get(place, {}))
+        if differing is not None:
             key = differing.key
             if key not in found or key.endswith(differing.name):  # what the file states before what follows from it
                 found[key] = differing
@@ -64,6 +64,21 @@ def keys_that_differ(first: ModelPositions, second: ModelPositions) -> dict[str,
     }
 
 
-def _values(model: ModelPositions) -> dict[tuple[str, str, str], Value]:
-    """Every value, by its part, the type of its layers and its name."""
-    return {(group.part, group.attention, value.name): value for group in model.groups for value in group.values}
+def _values(model: ModelPositions) -> dict[tuple[str, str, str], dict[int, Value]]:
+    """Every value by its part, the type of its layers and its name, and there by layer; -1 before the layers."""
+    found: dict[tuple[str, str, str], dict[int, Value]] = {}
+    for group in model.groups:
+        for value in group.values:
+            by_layer = found.setdefault((group.part, group.attention, value.name), {})
+            by_layer.update(dict.fromkeys(group.layers or (-1,), value))
+    return found
+
+
+def _first_that_differs(name: str, first: dict[int, Value], second: dict[int, Value]) -> DifferingValue | None:
+    """Return the values of the first layer where both differ; of any layers where no layer has both."""
+    shared = [(first[layer], second[layer]) for layer in sorted(first.keys() & second.keys())]
+    pairs = shared or [(next(iter(first.values()), None), next(iter(second.values()), None))]
+    for one, other in pairs:
+        if one is None or other is None or one.value != other.value:
+            return DifferingValue(name, one, other)
+    return None
