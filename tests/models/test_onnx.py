@@ -129,6 +129,11 @@ def tables(rows, pairs, base=10_000.0):
             "head_dim must be known where a part of a head rotates; the graph does not show it"),
         (cached(np.ones((9, 4)), np.zeros((9, 4))), {}, "caches must be of a plain rotation for its base"),
         (cached(*tables(9, 4)), {"scaling": 2.0}, "stated['scaling'] must be a scaling; got 2.0"),
+        (cached(*tables(9, 4)), "base", "stated must be a dict of keys and values; got 'base'"),
+        (cached(*tables(9, 4)), {"rope_theta": 1e6},
+            "stated must be one of 'base', 'scaling', 'head_dim'; got 'rope_theta'"),
+        (cached(*tables(9, 4)), {"head_dim": 16},
+            "head_dim must be twice the width of the caches, 8, where whole heads rotate; got 16"),
     ],
 )  # fmt: skip
 def test_a_node_that_cannot_be_read_is_refused(model, stated, says):
@@ -141,6 +146,8 @@ def test_the_width_of_a_head_is_stated_or_follows_from_the_shape_of_its_input():
     expected = Partial(RoPE(dim=8, pairing="halves"), dim=16)
     model = cached(*tables(64, 4), rotary_embedding_dim=8, num_heads=3)
     assert from_onnx(model, stated={"head_dim": 16}).groups[0].encodings == (expected,)
+    whole = from_onnx(cached(*tables(64, 4)), stated={"head_dim": 8})
+    assert whole.groups[0].encodings == (expected.encoding,)
     shape = model.graph.input[0].type.tensor_type.shape.dim
     for size in (2, 5, 3 * 16):
         shape.add().dim_value = size

@@ -18,6 +18,7 @@ from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
+from posenc.models.config.fields import stated_values
 from posenc.models.config.layer_type_rules import MOST_LAYERS
 from posenc.models.formats.single_rotation import only_rotation
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
@@ -34,6 +35,8 @@ LARGEST_FILE = 1 << 28
 #: Nodes, attributes, names and unpacked numbers of a graph: far above those of any model, and a second to count.
 MOST_PARTS = 1 << 20
 MOST_PAIRS = validation.LARGEST_WIDTH // 2
+#: What the caller may state.
+STATED = ("base", "scaling", "head_dim")
 #: Of float32, float16, float64 and bfloat16, by their number in the format: bytes of a number, and the field of numbers
 #: that are not raw bytes.
 FLOATS = {1: (4, "float_data"), 10: (2, "int32_data"), 11: (8, "double_data"), 16: (2, "int32_data")}
@@ -121,10 +124,14 @@ def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | Non
         The groups of nodes that rotate alike.
 
     Raises:
-        ValueError: The file is damaged or has no such node, or the caches are not those of the rotation.
+        ValueError: The file is damaged or has no such node, the caches are not those of the rotation, or `stated` has
+            another key.
         TypeError: `model` is neither, or a stated value has another type.
         ModuleNotFoundError: The onnx package is not installed.
     """
+    given = stated_values(stated)
+    for key in given:
+        validation.choice("stated", key, STATED)
     graph = _load(model).graph
     nodes = [node for node in graph.node if node.op_type == "RotaryEmbedding"]
     if not 0 < len(nodes) <= MOST_LAYERS:
@@ -132,10 +139,10 @@ def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | Non
             f"model must have from 1 to {MOST_LAYERS} RotaryEmbedding nodes; it has {len(nodes) or 'none'}. Export it "
             "with opset 23."
         )
-    of_caches = _rotations(graph, dict(stated or {}))
+    of_caches = _rotations(graph, given)
     groups: dict[RotaryEncoding, tuple[list[int], tuple[Value, ...]]] = {}
     for layer, node in enumerate(nodes):
-        encoding, values = _encoding(graph, node, of_caches, dict(stated or {}))
+        encoding, values = _encoding(graph, node, of_caches, given)
         groups.setdefault(encoding, ([], values))[0].append(layer)
     return ModelPositions(
         "onnx",
@@ -199,7 +206,12 @@ def _encoding(
             "Fold it into the caches."
         )
     rotary_dim = attributes["rotary_embedding_dim"]
-    dim = _head_dim(graph, node, attributes, stated) if rotary_dim else rope.dim
+    dim = _head_dim(graph, node, attributes, stated) if rotary_dim or "head_dim" in stated else rope.dim
+    if not rotary_dim and dim != rope.dim:
+        raise ValueError(
+            f"head_dim must be twice the width of the caches, {rope.dim}, where whole heads rotate; got {dim}. Leave "
+            "it out."
+        )
     if rotary_dim not in (0, rope.dim):
         raise ValueError(
             f"rotary_embedding_dim must be twice the width of the caches, {rope.dim}; got {rotary_dim}. The model is "
