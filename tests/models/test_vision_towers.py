@@ -82,6 +82,17 @@ def test_frames_follow_one_another() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "sides", "tokens"), [("molmo2_vision", (2, 2), 4), ("clip_vision_model", (7, 7), 50)]
+)
+def test_each_frame_is_counted_as_an_image(name: str, sides: tuple[int, int], tokens: int) -> None:
+    """Towers of images take a video's frames one by one, each from the first row of the table, with its class token."""
+    group = next(group for group in from_config({"model_type": name}).groups if group.patches)
+    image, video = group.positions(*sides), group.positions(*sides, frames=3)
+    assert len(image) == tokens
+    assert np.array_equal(video, np.concatenate([image] * 3))
+
+
+@pytest.mark.parametrize(
     ("model_type", "arguments", "message"),
     [
         ("qwen2_vl_vision", {"height": 3, "width": 4}, "^height must be a multiple of merge=2; got 3. Pad the patches"),

@@ -171,8 +171,8 @@ class LayerGroup:
     def positions(self, height: int, width: int, *, frames: int = 1, merge: int | None = None) -> np.ndarray:
         """Return the positions that the encodings of a vision tower take for the patches of an image.
 
-        They are in the order in which the tower takes the patches, frame after frame. Class and register tokens, which
-        do not rotate, are not among them; those with vectors in a table are.
+        They are in the order in which the tower takes the patches, each frame as an image by itself. Class and register
+        tokens, which do not rotate, are not among them; those with vectors in a table are.
 
         Args:
             height: Rows of patches.

@@ -71,7 +71,7 @@ class PatchPositions(Declared):
 
         Returns:
             (patches, coordinates), or (patches,) where a position is a number; int64, or float64 where coordinates are
-            fractions. Frame after frame.
+            fractions. Frame after frame: each is counted anew, with the tokens in front of it and behind it.
 
         Raises:
             ValueError: A number is out of range, or the tower takes no image of that grid.
@@ -83,14 +83,15 @@ class PatchPositions(Declared):
         frames, side = validation.integer("frames", frames, 1, LONGEST), self._side(merge)
         self._check_grid(height, width, side)
         if self.coordinates == "number":
-            return np.arange(frames * height * width + self.behind, dtype=np.int64)
+            return np.tile(np.arange(height * width + self.behind, dtype=np.int64), frames)
         cells = self._cells(*((width, height) if self.transposed else (height, width))) + self.start
         in_blocks = cells.reshape(height // side, side, width // side, side, 2).swapaxes(1, 2).reshape(-1, 2)
         counted = in_blocks[:, ::-1] if self.coordinates == "wh" else in_blocks
-        made = np.tile(counted, (frames, 1))
+        frame = prefixed(counted, self.front) if self.front else counted
+        made = np.tile(frame, (frames, 1))
         if self.coordinates == "thw":
-            made = np.concatenate([np.repeat(np.arange(frames), height * width)[:, None], made], -1)
-        return prefixed(made, self.front) if self.front else made
+            made = np.concatenate([np.repeat(np.arange(frames), len(frame))[:, None], made], -1)
+        return made
 
     def _side(self, merge: int | None) -> int:
         """The side of the squares, from the config or the caller."""
