@@ -95,7 +95,7 @@ def _renamed(plan: ProbePlan, tensors: Tensors, names: Any, positions: ModelPosi
             found = _new_name(names, name)
             found += ".weight" if name.endswith(".sinks") else ""
             renamed[found] = _as_converted(plan, name, array, positions)
-    return {name: array for name, array in renamed.items() if not _left_out(row.gguf, name)}
+    return renamed
 
 
 def _new_name(names: Any, name: str) -> str:
@@ -105,11 +105,6 @@ def _new_name(names: Any, name: str) -> str:
         if found is not None:
             return str(found)
     raise ValueError(f"gguf must be left out: llama.cpp has no name for {name}. Leave it out.")
-
-
-def _left_out(architecture: str, name: str) -> bool:
-    """Whether a tensor is left out because llama.cpp's architecture has none of this name (BLOOM's output.weight)."""
-    return architecture == "bloom" and name == "output.weight"
 
 
 def _as_converted(plan: ProbePlan, name: str, array: np.ndarray, positions: ModelPositions) -> np.ndarray:
