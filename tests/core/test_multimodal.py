@@ -219,6 +219,12 @@ REFUSED = {
     "input_ids must hold 4 tokens of an image of 2 × 2 between its marks; got 1": lambda: glm_image(
         [8, 2, 9], image_start=8, image_end=9, image_grid_thw=[[1, 2, 2]]
     ),
+    "input_ids must have a start mark for each of its 1 images, which end marks close; got 0": lambda: glm_image(
+        [1, 9, 2], image_start=8, image_end=9, image_grid_thw=[[1, 2, 2]]
+    ),
+    "input_ids must have a grid for each of its 2 images, which end marks close; got 1": lambda: glm_image(
+        [8, 2, 9, 8, 2, 9], image_start=8, image_end=9, image_grid_thw=[[1, 1, 1]]
+    ),
     r"input_ids must have shape \(n,\)": lambda: glm_image(5, image_start=8, image_end=9),
 }
 

@@ -85,11 +85,16 @@ def _per_sample(found: np.ndarray, counts: Sequence[int] | None, batch: int) -> 
 
 
 def _prompt(tokens: np.ndarray, own: np.ndarray, marks: Sequence[int]) -> tuple[np.ndarray, int, int]:
-    """Coordinates of one prompt, the position behind it, and the number of its image end marks."""
+    """Coordinates of one prompt, the position behind it, and the number of its images."""
     starts, ends = (np.flatnonzero(tokens == mark) for mark in marks)
     position, behind, parts = 0, 0, [np.empty((0, 3), np.int64)]
-    used = min(len(starts), len(ends), len(own))
-    spans = zip(own[:used].tolist(), (starts + 1).tolist(), ends.tolist(), strict=False)
+    for marked, count in (("start mark", len(starts)), ("grid", len(own))):
+        if len(ends) > count:
+            raise ValueError(
+                f"input_ids must have a {marked} for each of its {len(ends)} images, which end marks close; got "
+                f"{count}. Pass what one call of the processor returned."
+            )
+    spans = zip(own[: len(ends)].tolist(), (starts + 1).tolist(), ends.tolist(), strict=False)
     for (_, height, width), start, end in spans:
         if end - start != height * width or start < behind:
             raise ValueError(
