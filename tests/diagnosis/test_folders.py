@@ -171,11 +171,12 @@ def test_a_converted_folder_says_what_it_is(tmp_path: Path) -> None:
 
 def test_rows_that_lie_as_their_type_has_them_get_its_name(tmp_path: Path) -> None:
     """Converted back, or rows that never were as the config says: every loader of the type reads the result."""
-    back = convert(converted(tmp_path, CONFIG, weights(), "halves", "adjacent"), tmp_path / "back", "adjacent", "halves")
+    there = converted(tmp_path, CONFIG, weights(), "halves", "adjacent")
+    back = convert(there, tmp_path / "back", "adjacent", "halves")
     waived = {"source": "adjacent", "target": "halves", "waive": ("pairing",)}
     mended = convert(tmp_path / "original", tmp_path / "mended", **waived)
-    for there in (back, mended):
-        assert json.loads((there / "config.json").read_text()) == CONFIG
+    for new in (back, mended):
+        assert json.loads((new / "config.json").read_text()) == CONFIG
 
 
 def test_explaining_converted_rows_under_the_old_config_says_so(tmp_path: Path) -> None:

@@ -81,9 +81,7 @@ def test_frames_follow_one_another() -> None:
     assert len(tower("qwen2_vl_vision").positions(2, 4, frames=3)) == 24
 
 
-@pytest.mark.parametrize(
-    ("name", "sides", "tokens"), [("molmo2_vision", (2, 2), 4), ("clip_vision_model", (7, 7), 50)]
-)
+@pytest.mark.parametrize(("name", "sides", "tokens"), [("molmo2_vision", (2, 2), 4), ("clip_vision_model", (7, 7), 50)])
 def test_each_frame_is_counted_as_an_image(name: str, sides: tuple[int, int], tokens: int) -> None:
     """Towers of images take a video's frames one by one, each from the first row of the table, with its class token."""
     group = next(group for group in from_config({"model_type": name}).groups if group.patches)

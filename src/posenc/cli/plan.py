@@ -49,7 +49,7 @@ class PlanVerb(Verb):
     """The length of most inputs; 4096, or the trained length if that is shorter."""
 
     trained: int | None = None
-    """The length the model takes now; if left out, max_position_embeddings, or the length its YaRN or Llama 3 reaches."""
+    """The length the model takes now; if left out, max_position_embeddings, or what its own scaling reaches beyond."""
 
     def run(self) -> Answer:
         from posenc.models.extension_planning.planner import plan_context
