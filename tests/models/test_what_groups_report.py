@@ -56,6 +56,32 @@ def test_it_notes_what_its_encoding_cannot_hold(model_type: str, keys: dict[str,
     assert all(note in " ".join(group.notes) for group in groups)
 
 
+def test_it_has_the_rotations_of_an_indexer():
+    """Qwen 4 and MiniMax-M3: other widths, rates and layers of the indexer are a difference."""
+    qwen = {"num_hidden_layers": 4, "partial_rotary_factor": 0.25, "indexer_head_dim": 128, "indexer_compress_ratio": 4}
+    _, indexed = read("qwen4_exp_text", **qwen, layer_types=["linear_attention"] * 3 + ["full_attention"]).groups
+    assert (indexed.attention, indexed.layers) == ("indexed_attention", (3,))
+    assert [(role.role, role.encoding.head_dim, role.rate) for role in indexed.roles] == [
+        ("indexer", 128, 1),
+        ("compressor", 128, 4),
+    ]
+    assert not diff(read("qwen4_exp_text", **qwen), read("qwen4_exp_text", **qwen | {"indexer_compress_ratio": 8})).same
+    with pytest.raises(ValueError, match=r"^indexer_head_dim must be at least the 64 channels that rotate; got 32"):
+        read("qwen4_exp_text", **qwen | {"indexer_head_dim": 32})
+
+    def minimax(*flags: int) -> ModelPositions:
+        return read(
+            "minimax_m3_vl_text", num_hidden_layers=2, sparse_attention_config={"sparse_attention_freq": [*flags]}
+        )
+
+    assert {group.attention: group.layers for group in minimax(0, 1).groups if group.roles} == {
+        "minimax_m3_sparse": (1,)
+    }
+    assert not diff(minimax(0, 1), minimax(1, 1)).same
+    with pytest.raises(ValueError, match=r"^sparse_attention_freq must hold 0 or 1 for each of 2 layers; got \[1\]"):
+        minimax(1)
+
+
 def test_a_note_names_only_the_keys_that_the_rope_type_does_not_read():
     linear = read("llama", rope_scaling={"type": "linear", "factor": 8.0, "rope_theta": 5e5})
     assert linear.groups[0].notes == ()

@@ -17,6 +17,7 @@ from posenc.models import LayerGroup, from_config
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
 POSITIONS = torch.tensor([0, 1, 2, 7, 40, 300, 5000, 9000])
 INDEXERS = ("axk2", "deepseek_v32", "dots3_note_text", "glm_moe_dsa", "hy_v4")
+SPARSE = "minimax_m3_sparse"
 SIZES = {"hidden_size": 64, "q_lora_rank": 32, "num_attention_heads": 4, "num_key_value_heads": 4}
 
 
@@ -69,6 +70,75 @@ def test_an_indexer_scores_as_is_read(model_type: str, monkeypatch: pytest.Monke
         expected = torch.einsum("bqh,bqhk->bqk", weights, scores)
     # Angles of thousands of radians in float32.
     assert (seen[0] - expected).abs().max() <= 2e-4 * expected.abs().max()
+
+
+def rotations_of(indexer: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """List what an indexer rotates from now on, before and after."""
+    module, calls = importlib.import_module(type(indexer).__module__), []
+    rotate = module.apply_rotary_pos_emb
+
+    def noted(*vectors: torch.Tensor, **options: Any) -> Any:
+        count = 2 if torch.is_tensor(vectors[-1]) and len(vectors) == 4 else 1
+        rotated = rotate(*vectors, **options)
+        calls.extend(zip(vectors[:count], rotated if count == 2 else (rotated,), strict=True))
+        return rotated
+
+    monkeypatch.setattr(module, "apply_rotary_pos_emb", noted)
+    return calls
+
+
+def test_an_indexer_over_means_of_blocks_rotates_as_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Qwen 4: queries of every token, and keys of blocks, which stand where their first token does."""
+    settings = {
+        "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "num_hidden_layers": 4,
+        "indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 48, "indexer_budget": 8,
+        "indexer_compress_ratio": 4, "layer_types": ["linear_attention"] * 3 + ["full_attention"],
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5,
+                            "mrope_section": [6, 5, 5]},
+    }  # fmt: skip
+    config, group = (
+        config_class("qwen4_exp_text")(**settings),
+        group_with("qwen4_exp_text", settings, "indexed_attention"),
+    )
+    assert [kind == group.attention for kind in config.layer_types] == [False, False, False, True]
+    queries, keys = group.roles
+    assert (queries.role, queries.rate, keys.role, keys.rate) == ("indexer", 1, "compressor", 4)
+    indexer = live(config, "Indexer")(config, 3).eval()
+    places = torch.stack([POSITIONS, POSITIONS // 2, POSITIONS % 7])  # time, height and width
+    hidden = torch.randn(1, 8, 64)
+    table, calls = live(config, "RotaryEmbedding")(config)(hidden, places[:, None]), rotations_of(indexer, monkeypatch)
+    with torch.no_grad():
+        indexer(hidden, table, torch.ones(1, 1, 8, 8, dtype=torch.bool).tril(), None)
+    (before, after), *blocks = calls
+    rotation = queries.encoding.rotation(places.T, dtype=torch.float64)
+    assert (rotation(before.double(), layout="bthd") - after).abs().max() <= 2e-4 * after.abs().max()
+    assert [len(before) for before, _ in blocks] == [1, 1, 1, 1, 2]
+    before, after = (vectors[:, 0] for vectors in blocks[-1])
+    rotation = keys.encoding.rotation(places.T[:: keys.rate], dtype=torch.float64)
+    assert (rotation(before.double()) - after).abs().max() <= 2e-4 * after.abs().max()
+
+
+def test_an_indexer_of_sparse_layers_rotates_as_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MiniMax-M3: layers with a 1 in the older file's list, with heads of the width that stands beside it."""
+    sparse = {"sparse_attention_freq": [0, 1], "sparse_index_dim": 24, "sparse_num_index_heads": 2}
+    settings = {
+        "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "num_hidden_layers": 2,
+        "sparse_attention_config": sparse,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5},
+    }  # fmt: skip
+    config, group = config_class("minimax_m3_vl_text")(**settings), group_with("minimax_m3_vl_text", settings, SPARSE)
+    assert [kind == SPARSE for kind in config.layer_types] == [False, True]
+    encoding = group.rotary_encoding_of("indexer")
+    assert (group.layers, encoding.head_dim) == ((1,), 24)
+    indexer = live(config, "Indexer")(config, 1).eval()
+    hidden = torch.randn(1, 8, 64)
+    table, calls = live(config, "RotaryEmbedding")(config)(hidden, POSITIONS[None]), rotations_of(indexer, monkeypatch)
+    with torch.no_grad():
+        indexer(hidden, table, None, torch.arange(8)[None])
+    rotation = encoding.rotation(POSITIONS, dtype=torch.float64)
+    for before, after in calls:
+        assert (rotation(before.double(), layout="bhtd") - after).abs().max() <= 2e-4 * after.abs().max()
+    assert len(calls) == 2
 
 
 V4 = {

@@ -211,6 +211,26 @@ def full_as_indexed(fields: Fields, types: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(after if layer_type == before else layer_type for layer_type in types)
 
 
+def every_full_as_indexed(fields: Fields, types: tuple[str, ...]) -> tuple[str, ...]:
+    """Qwen 4: what released files call "full_attention" is "indexed_attention"."""
+    return tuple("indexed_attention" if layer_type == "full_attention" else layer_type for layer_type in types)
+
+
+#: The type of MiniMax-M3's layers that choose blocks of keys by an index.
+SPARSE_LAYER = "minimax_m3_sparse"
+
+
+def by_sparse_attention_freq(fields: Fields, count: int) -> tuple[str, ...]:
+    """MiniMax-M3: layers with a 1 in sparse_attention_freq of sparse_attention_config choose their keys by an index."""
+    stated = fields.json_object("sparse_attention_config")
+    flags = (stated[0] if stated else {}).get("sparse_attention_freq")
+    if flags is None:
+        return ("full_attention",) * count
+    if not isinstance(flags, list) or len(flags) != count or not all(flag in (0, 1) for flag in flags):
+        raise ValueError(wrong("sparse_attention_freq", f"must hold 0 or 1 for each of {count} layers", flags))
+    return tuple(SPARSE_LAYER if flag else "full_attention" for flag in flags)
+
+
 def _use_dsa(fields: Fields) -> bool | None:
     fields.mark_used("use_dsa")
     if fields.states("use_dsa"):

@@ -9,8 +9,10 @@ from posenc.compose import Backward, Partial
 from posenc.core import validation
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
+from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.models.config.fields import Fields
+from posenc.models.config.layer_type_rules import SPARSE_LAYER
 from posenc.models.model_positions import LayerGroup, RoleRotation
 from posenc.models.pair_rotation import unwrapped
 
@@ -42,11 +44,35 @@ class Indexer:
         return (RoleRotation("indexer", in_head(replace(rope, pairing=pairing), dim, self.last)),)
 
 
-def in_head(rope: RoPE, dim: int, last: bool) -> RotaryEncoding:
-    """A rotation of the first, or last, channels of a head."""
-    if rope.dim > dim:
-        raise ValueError(f"index_head_dim must be at least the {rope.dim} channels that rotate; got {dim}.")
-    return rope if rope.dim == dim else Partial(rope, dim, dim - rope.dim if last else 0)
+def in_head(rope: RoPE | AxialRoPE, dim: int, last: bool = False, key: str = "index_head_dim") -> RotaryEncoding:
+    """A rotation of the first, or last, channels of a head of an indexer."""
+    width = rope.head_dim
+    if width > dim:
+        raise ValueError(f"{key} must be at least the {width} channels that rotate; got {dim}. Correct the config.")
+    return rope if width == dim else Partial(rope, dim, dim - width if last else 0)
+
+
+def indexer_of_blocks(fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ...]:
+    """Qwen 4: an indexer rotates as attention does; its keys are means of blocks, which stand at a block's first token.
+
+    The class makes none without indexer_head_dim.
+    """
+    rope, chooses = unwrapped(group.rotary_encoding), group.attention == "indexed_attention"
+    if not chooses or not isinstance(rope, RoPE | AxialRoPE) or not fields.states("indexer_head_dim"):
+        return ()
+    encoding = in_head(rope, fields.integer("indexer_head_dim"), key="indexer_head_dim")
+    rate = fields.integer("indexer_compress_ratio", 1, 1 << 20)
+    return (RoleRotation("indexer", encoding), RoleRotation("compressor", encoding, rate))
+
+
+def sparse_indexer(fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ...]:
+    """MiniMax-M3: the indexer of sparse layers; its width in sparse_attention_config wins over index_head_dim."""
+    rope = unwrapped(group.rotary_encoding)
+    if group.attention != SPARSE_LAYER or not isinstance(rope, RoPE):
+        return ()
+    inside = (fields.json_object("sparse_attention_config") or ({}, "file"))[0].get("sparse_index_dim")
+    dim = fields.integer("index_head_dim") if inside is None else validation.integer("sparse_index_dim", inside, 1)
+    return (RoleRotation("indexer", in_head(rope, dim)),)
 
 
 def compressed_keys(fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ...]:

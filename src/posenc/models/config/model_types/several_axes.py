@@ -20,6 +20,7 @@ from posenc.models.config.layer_type_rules import (
     by_global_attn_indexes,
     by_max_window_layers,
     count_of,
+    every_full_as_indexed,
     uniform,
 )
 from posenc.models.config.model_type import ModelType
@@ -32,6 +33,7 @@ from posenc.models.config.patch_rules import (
     stretched_to_window,
     where_rotated,
 )
+from posenc.models.config.role_rules import indexer_of_blocks
 from posenc.models.config.rotation_rules import ByLayerType, object_for_each_type
 from posenc.models.config.window_rules import short_and_long
 from posenc.models.patch_positions import PatchPositions
@@ -205,6 +207,8 @@ MEDIA_TEXT = (
         axes=every_third,
         sections=(11, 11, 10),
         layer_types=EveryNth(4, key="full_attention_interval", nth="indexed_attention", other="linear_attention"),
+        settled_types=every_full_as_indexed,
+        roles=indexer_of_blocks,
     ),
     ModelType(
         ("cohere_compass_text",),

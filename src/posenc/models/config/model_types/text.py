@@ -13,7 +13,7 @@ from posenc.models.config.head_rules import (
 )
 from posenc.models.config.layer_type_rules import EveryNth, uniform, where_windowed
 from posenc.models.config.model_type import ModelType
-from posenc.models.config.role_rules import compressed_keys, rotated_values
+from posenc.models.config.role_rules import compressed_keys, rotated_values, sparse_indexer
 from posenc.models.config.rope_parameters import OlderBase
 from posenc.models.config.rotation_rules import ByLayerType
 
@@ -57,7 +57,7 @@ GRANITE_KIN = (
     "granite", "granite4_vision_text", "granite_docling_text", "granitemoe", "granitemoeshared", "hyperclovax",
 )  # fmt: skip
 PARTLY_ROTATING = (
-    "glm4_moe", "laguna", "mellum", "minimax_m2", "minimax_m3_vl_text", "nemotron", "persimmon", "phi",
+    "glm4_moe", "laguna", "mellum", "minimax_m2", "nemotron", "persimmon", "phi",
     "solar_open", "stablelm",
 )  # fmt: skip
 ADJACENT = (
@@ -93,6 +93,12 @@ TEXT = (
     ModelType(("nanochat",), backward=True),
     # A part of every head, by partial_rotary_factor.
     ModelType(PARTLY_ROTATING, partial=True),
+    ModelType(
+        ("minimax_m3_vl_text",),
+        partial=True,
+        layer_types=layer_type_rules.by_sparse_attention_freq,
+        roles=sparse_indexer,
+    ),
     ModelType(("phi3", "phi4_multimodal"), partial=True, window=ONE_WINDOW),
     ModelType(("gpt_neox", "gpt_neox_japanese"), partial=True, rotations=NEOX),
     ModelType(("bamba",), partial=True, layer_types=layer_type_rules.by_attn_layer_indices),
