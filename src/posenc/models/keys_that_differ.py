@@ -76,9 +76,10 @@ def _values(model: ModelPositions) -> dict[tuple[str, str, str], dict[int, Value
 
 def _first_that_differs(name: str, first: dict[int, Value], second: dict[int, Value]) -> DifferingValue | None:
     """Return the values of the first layer where both differ; of any layers where no layer has both."""
-    shared = [(first[layer], second[layer]) for layer in sorted(first.keys() & second.keys())]
-    pairs = shared or [(next(iter(first.values()), None), next(iter(second.values()), None))]
-    for one, other in pairs:
+    pairs: list[tuple[Value | None, Value | None]] = [
+        (first[layer], second[layer]) for layer in sorted(first.keys() & second.keys())
+    ]
+    for one, other in pairs or [(next(iter(first.values()), None), next(iter(second.values()), None))]:
         if one is None or other is None or one.value != other.value:
             return DifferingValue(name, one, other)
     return None
