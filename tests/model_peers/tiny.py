@@ -114,6 +114,8 @@ MODEL_OF = {
 
 #: Keys of windows, each with a value that few classes have by default.
 WINDOWS = {"use_sliding_window": True, "max_window_layers": 2, "sliding_window": 3}
+#: use_bidirectional_attention of types whose windows it changes; layers of diffusion_gemma_text do not run with it.
+BOTH_SIDES = {"gemma3_text": True, "gemma4_text": "all", "gemma4_unified_text": "all"}
 
 
 def other_windows(config: Any) -> dict[str, dict[str, Any]]:
@@ -122,6 +124,8 @@ def other_windows(config: Any) -> dict[str, dict[str, Any]]:
     made: dict[str, dict[str, Any]] = {"stated": {name: value for name, value in WINDOWS.items() if name in held}}
     if "use_sliding_window" in held:
         made["not used"] = {"use_sliding_window": False, "sliding_window": 3}
+    if config.model_type in BOTH_SIDES:
+        made["both sides"] = {"use_bidirectional_attention": BOTH_SIDES[config.model_type], "sliding_window": 3}
     types = held.get("layer_types")
     if isinstance(types, list) and len(set(types)) > 1:
         made["other layers"] = {"layer_types": [*types[1:], types[0]]}

@@ -64,6 +64,89 @@ def test_step_3_5_lists_bases_and_shares_by_layer_or_gives_one_base():
     assert rotations("step3p5", num_hidden_layers=2) == [RoPE(128, 1e4, "halves")] * 2
 
 
+def test_minimax_m2_rotates_a_share_or_else_rotary_dim_of_its_channels():
+    """MiniMaxM2Config.convert_rope_params_to_dict: rotary_dim counts wherever no partial_rotary_factor is stated."""
+
+    def width(model_type: str = "minimax_m2", stated: Any = None, **keys: Any) -> int:
+        (group,) = from_config({"model_type": model_type, **keys}, stated=stated).groups
+        return unwrapped(group.rotary_encoding).dim
+
+    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 196_608}
+    assert [width(rotary_dim=64, rope_scaling=rope) for rope in (None, yarn, {**yarn, "type": "yarn"})] == [64] * 3
+    assert width(rotary_dim=64, rope_scaling={**yarn, "partial_rotary_factor": 0.25}) == 32
+    assert width(rotary_dim=64, partial_rotary_factor=0.25) == 32
+    assert width(rotary_dim=64, stated={"partial_rotary_factor": 0.25}) == 32
+    assert width(stated={"rotary_dim": 32}) == 32
+
+
+@pytest.mark.parametrize("model_type", ["solar_open", "minimax_m3_vl_text", "llama"])
+def test_rotary_dim_is_noted_where_no_class_reads_it(model_type: str):
+    file = {"model_type": model_type, "num_hidden_layers": 2, "hidden_size": 4096, "num_attention_heads": 32}
+    for rope in (None, {"rope_type": "linear", "factor": 2.0}):
+        found = from_config({**file, "rope_scaling": rope, "rotary_dim": 64})
+        assert found.groups == from_config({**file, "rope_scaling": rope}).groups
+        (note,) = [note for note in found.notes if note.startswith("rotary_dim = 64")]
+        assert note.endswith("is not read by its class")
+    (half,) = from_config({**file, "model_type": "minimax_m3_vl_text", "partial_rotary_factor": 0.5}).groups
+    assert unwrapped(half.rotary_encoding).dim == 64
+
+
+def test_some_classes_make_the_last_layer_full():
+    full, sliding, linear = "full_attention", "sliding_attention", "linear_attention"
+    for model_type in ("gemma4_text", "diffusion_gemma_text", "embedding_gemma2_text"):
+        assert types(model_type, num_hidden_layers=3, layer_types=[full, sliding, sliding]) == [full, sliding, full]
+    (group,) = from_config(
+        {"model_type": "embedding_gemma2_text", "num_hidden_layers": 1, "layer_types": [sliding]}
+    ).groups
+    assert (group.rotary_encoding, group.window) == (RoPE(512, 1e6, "halves"), None)
+    for count, expected in ((1, [full]), (3, [linear, linear, full]), (5, [linear, linear, linear, full, linear])):
+        assert types("olmo_hybrid", num_hidden_layers=count) == expected
+    assert types("olmo_hybrid", num_hidden_layers=2, layer_types=[full, linear]) == [full, linear]
+
+
+def test_kimi_linear_reads_its_list_of_full_layers_beside_the_other_list_alone():
+    file = {"model_type": "kimi_linear", "num_hidden_layers": 6}
+    found = from_config({**file, "linear_attn_config": {"full_attn_layers": [2]}})
+    assert [found.at(layer)[0].attention for layer in range(6)] == types(**file)
+    assert "linear_attn_config.full_attn_layers = [2] (list) is not read by its class" in found.notes
+    both = from_config({**file, "linear_attn_config": {"full_attn_layers": [2], "kda_layers": [1, 3, 4, 5, 6]}})
+    assert [group.layers for group in both.groups if group.attention == "full_attention"] == [(1,)]
+    assert not [note for note in both.notes if "full_attn_layers" in note]
+
+
+def test_what_is_stated_wins_over_an_object_for_each_type_of_layer():
+    full, sliding = "full_attention", "sliding_attention"
+    rope = {full: {"rope_type": "default", "rope_theta": 1e6}, sliding: {"rope_type": "default", "rope_theta": 1e4}}
+
+    def bases(model_type: str, stated: Any, **keys: Any) -> dict[str, float]:
+        file = {"model_type": model_type, "num_hidden_layers": 2, "layer_types": [sliding, full], **keys}
+        groups = from_config({**file, "rope_parameters": rope}, stated=stated).groups
+        return {group.attention: unwrapped(group.rotary_encoding).base for group in groups}
+
+    assert bases("gemma3_text", {"rope_theta": 5e5}) == {full: 5e5, sliding: 1e4}
+    assert bases("gemma3_text", {"rope_local_base_freq": 2e4}) == {full: 1e6, sliding: 2e4}
+    assert bases("step3p5", {"rope_theta": 5e5}) == {full: 5e5, sliding: 5e5}
+    found = from_config(
+        {"model_type": "mellum", "num_hidden_layers": 2, "layer_types": [sliding, full], "rope_parameters": rope},
+        stated={"partial_rotary_factor": 0.5},
+    )
+    assert {unwrapped(group.rotary_encoding).dim for group in found.groups} == {64}
+
+
+def test_transformers_truncates_the_ramp_of_yarn_in_an_object_for_a_type_of_layer():
+    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096, "rope_theta": 1e6}
+    plain, sides = {"rope_type": "default", "rope_theta": 1e4}, ["sliding_attention", "full_attention"]
+
+    def read(truncate: bool) -> Any:
+        rope = dict(zip(sides, (plain, {**yarn, "truncate": truncate}), strict=True))
+        file = {"model_type": "gemma3_text", "num_hidden_layers": 2, "layer_types": sides, "rope_parameters": rope}
+        return from_config(file).groups[1]
+
+    note = "transformers 5.23.0 truncates whatever rope_parameters.full_attention.truncate says"
+    assert (read(False).rotary_encoding.scaling.truncate, read(False).notes) == (False, (note,))
+    assert read(True).notes == ()
+
+
 def test_cohere2_rotates_where_it_slides_and_its_experts_in_dense_layers_too():
     """Cohere2Config slides in three layers of four; Cohere2MoeAttention.force_rope names the dense layers at the
     start, if prefix_dense_sliding_window_pattern is 1."""

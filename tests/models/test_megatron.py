@@ -50,6 +50,31 @@ def test_learned_positions_and_none():
     assert from_megatron(bare).groups[0].encodings == (Learned(dim=96, length=4096),)  # as its command line has it
 
 
+def test_the_older_flag_is_the_rope_of_a_launch_script() -> None:
+    """validate_args of Megatron-LM: use_rotary_position_embeddings sets position_embedding_type to "rope"."""
+    script = {key: value for key, value in BASE.items() if key != "position_embedding_type"}
+    for more in ({}, {"position_embedding_type": "learned_absolute"}, {"position_embedding_type": "none"}):
+        found = from_megatron(script | more | {"use_rotary_position_embeddings": True})
+        assert [(group.layers, group.encodings) for group in found.groups] == [
+            (tuple(range(8)), (RoPE(8, 5e5, "halves"),))
+        ]
+        assert found.notes == ()
+    assert from_megatron(script | {"use_rotary_position_embeddings": False}).groups[0].encodings == (Learned(96, 4096),)
+
+
+def test_a_namespace_holds_the_defaults_of_arguments_that_do_not_count() -> None:
+    defaults = {
+        "relative_attention_num_buckets": 32, "relative_attention_max_distance": 128, "rotary_scaling_factor": 1.0,
+        "original_max_position_embeddings": 4096, "qk_pos_emb_head_dim": 64, "mrope_section": None,
+        "apply_rope_fusion": True, "use_rotary_position_embeddings": False, "ddp_num_buckets": 8,
+    }  # fmt: skip
+    found = from_megatron(Namespace(**BASE, **defaults))
+    assert (found.groups[0].encodings, found.notes) == (from_megatron(BASE).groups[0].encodings, ())
+    for key in ("relative_attention_num_buckets", "rotary_scaling_factor"):
+        with pytest.raises(ValueError, match=f"^{key} must be understood"):
+            from_megatron(BASE | defaults | {key: 40})
+
+
 @pytest.mark.parametrize("scaling", [None, Linear(4.0), Llama3(8.0), Llama3(32.0)])
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 @pytest.mark.parametrize("still", [(), (3, 7), (0, 5)])

@@ -41,6 +41,13 @@ def test_a_key_that_no_rule_reads_is_named_and_an_unknown_type_says_the_repair()
         from_config(CONFIG)
 
 
+def test_a_note_of_a_type_is_given_once_where_its_reader_leaves_the_layers_to_its_rules() -> None:
+    row = ModelType(("in_house",), reader=lambda fields: None, rotations=by_plan, notes=("trap",))
+    found = from_config(CONFIG, types=(row,))
+    assert found.notes == (OWN,)
+    assert [group.notes for group in found.groups] == [("trap",), ("trap",)]
+
+
 def test_a_part_of_a_known_model_and_a_known_type_itself() -> None:
     inside = {"model_type": "llava", "text_config": CONFIG, "vision_config": {"model_type": "clip_vision_model"}}
     found = from_config(inside, types=(MINE,))

@@ -9,7 +9,15 @@ import pytest
 from every import every
 from posenc import Partial, RoPE
 from posenc.diagnosis import diagnose
-from posenc.models import from_config, to_config
+from posenc.models import (
+    GGUFHead,
+    Window,
+    from_config,
+    from_gguf,
+    from_megatron,
+    from_meta,
+    to_config,
+)
 
 LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "rope_theta": 1e4}
 MLA = {"hidden_size": 64, "num_attention_heads": 4, "qk_nope_head_dim": 16, "qk_rope_head_dim": 16, "v_head_dim": 16}
@@ -144,6 +152,36 @@ def test_a_schedule_of_an_unknown_type_is_never_hidden():
     told = next(note for note in found.not_read if "attn_type_list = [0, 1]" in note)
     assert "which of them rotate, is not known here" in told
     assert "all layers are taken to rotate; state layer_types" in told
+
+
+def test_what_is_stated_and_nothing_reads_is_refused():
+    linear = {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}
+    meta = {"dim": 64, "n_layers": 2, "n_heads": 4, "rope_theta": 1e4}
+    megatron = {"num_layers": 2, "kv_channels": 16, "position_embedding_type": "rope"}
+    head = GGUFHead({"general.architecture": "llama", "llama.block_count": 2, "llama.embedding_length": 64,
+                     "llama.attention.head_count": 4, "llama.context_length": 64}, (), {})  # fmt: skip
+
+    def check(name: str) -> None:
+        key, read = cases[name]
+        with pytest.raises(ValueError, match=rf"^stated must hold keys that are read; got '{key}', which nothing"):
+            read({key: 8.0})
+
+    cases: dict[str, tuple[str, Any]] = {
+        "a slip": ("rope_thetta", lambda stated: from_config(LLAMA, stated=stated)),
+        "inside an object": ("factor", lambda stated: from_config(LLAMA | linear, stated=stated)),
+        "not of the class": ("rope_local_base_freq", lambda stated: from_config(LLAMA, stated=stated)),
+        "a known pairing": ("pairing", lambda stated: from_config(LLAMA, stated=stated)),
+        "Meta": ("rope_tetha", lambda stated: from_meta(meta, stated=stated)),
+        "Megatron": ("rotary_bse", lambda stated: from_megatron(megatron, stated=stated)),
+        "GGUF": ("rope.freq_bse", lambda stated: from_gguf(head, stated=stated)),
+    }
+    every(cases, check)
+
+
+def test_a_key_that_counts_for_the_parts_of_a_model_can_be_stated():
+    file = {"model_type": "blt", "encoder_config": {"model_type": "blt_local_encoder", "num_hidden_layers": 1}}
+    found = from_config(file, stated={"local_attention_window_len": 9}, waive=["decoder_config", "global_config"])
+    assert {group.window for group in found.groups if group.window} == {Window(8)}
 
 
 def test_layers_of_glm_4_7_flash_rotate_no_share_of_what_rotates():

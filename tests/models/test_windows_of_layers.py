@@ -25,6 +25,14 @@ READ: list[tuple[dict[str, Any], dict[str, Window | Chunks | None]]] = [
         {"model_type": "gemma3_text", "sliding_window": 512, "use_bidirectional_attention": True},
         {"sliding_attention": Window(256, 256), "full_attention": None},
     ),
+    *(
+        (
+            {"model_type": model_type, "sliding_window": 512, "use_bidirectional_attention": both, "head_dim": 256},
+            {"sliding_attention": window, "full_attention": None},
+        )
+        for model_type in ("gemma4_text", "gemma4_unified_text", "diffusion_gemma_text")
+        for both, window in (("all", Window(257, 257)), ("vision", Window(511)))
+    ),
     ({"model_type": "modernbert"}, {"full_attention": None, "sliding_attention": Window(64, 64)}),
     ({"model_type": "t5gemma2_text", "sliding_window": 9}, {"sliding_attention": Window(4, 4), "full_attention": None}),
     ({"model_type": "llama4_text"}, {"chunked_attention": Chunks(8192), "full_attention": None}),

@@ -3,6 +3,7 @@ of the logits, and which keys a query sees."""
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from contextlib import suppress
@@ -67,7 +68,7 @@ def check(
     """stated: further keys of the config.   misread: keys that the file to read states otherwise than the model's."""
     settings = {**tiny_settings(model_type), **stated}
     positions = tuple(range(len(POSITIONS))) if model_type in COUNTS_TOKENS else POSITIONS
-    seen = seen_by_attention(model_type, settings, positions)
+    seen = seen_by_attention(model_type, copy.deepcopy(settings), positions)  # some classes write in their lists
     read = from_config({"model_type": model_type, **settings, **misread}, numerics="float32", length=max(POSITIONS) + 1)
     groups = [group for group in read.groups if group.part == MODEL_TYPES[model_type].part]
     rotate = {layer for group in groups if group.rotary_encoding is not None for layer in group.layers}

@@ -129,3 +129,35 @@ def drawn(case: str, count: int) -> None:
                 check_length(case, settings, 200_000)
         except Exception as problem:
             raise AssertionError(f"{case} with {settings}: {problem}") from problem
+
+
+def test_the_long_factors_of_phimoe_are_read_where_its_class_ignores_them():
+    """The note of its row: beyond the original length the class still rotates by short_factor."""
+    from transformers import PhimoeConfig
+    from transformers.models.phimoe.modeling_phimoe import PhimoeRotaryEmbedding
+
+    scaling = {"type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4, "short_mscale": 1.25,
+               "long_mscale": 1.5, "original_max_position_embeddings": 16}  # fmt: skip
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "max_position_embeddings": 64, "num_hidden_layers": 1}
+    cos, sin = PhimoeRotaryEmbedding(PhimoeConfig(**sizes, rope_scaling=dict(scaling)))(LIKE, torch.arange(40)[None])
+    turns = torch.atan2(sin, cos)[0, 1, :4]
+    (group,) = from_config({"model_type": "phimoe", **sizes, "rope_scaling": scaling}).groups
+    frequencies = group.rotary_encoding.frequencies.float32(LIKE)
+    assert torch.allclose(turns, 2.0 * frequencies, rtol=1e-5)
+    assert group.rotary_encoding.attention_factor == pytest.approx(float(torch.hypot(cos, sin)[0, 1, 0]), rel=1e-6)
+    assert any("rotates by short_factor at every length" in note for note in group.notes)
+
+
+def test_yarn_in_an_object_for_a_type_of_layer_is_truncated_by_its_class_alone():
+    """The note of such a group: the function of transformers looks for truncate outside of the object."""
+    one = peer(next(case for case in CASES if case.endswith(" gemma3_text")))
+    rope = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096, "rope_theta": 1e6}
+    for truncate in (True, False):
+        ropes = {"full_attention": {**rope, "truncate": truncate}, "sliding_attention": {"rope_type": "default"}}
+        ropes["sliding_attention"]["rope_theta"] = 1e4
+        settings = {"num_hidden_layers": 2, "layer_types": list(ropes), "rope_parameters": ropes}
+        module = one.built(one.configured(copy.deepcopy(settings)))
+        found = from_config({"model_type": "gemma3_text", **settings}, numerics="float32")
+        group = found.at(0)[0]
+        same = torch.equal(group.rotary_encoding.frequencies.float32(LIKE), ask.buffer(module, (group.attention,)))
+        assert (same, bool(group.notes)) == (truncate, not truncate)

@@ -147,8 +147,12 @@ def test_every_popped_key_is_known():
 
 @pytest.mark.parametrize("model_type", [name for name in TYPES if popped(name) & OWN.keys()])
 def test_a_key_that_a_class_pops_reads_as_the_class_reads_it(model_type: str):
+    """Alone, and next to a scaling."""
     found = [
-        differences(model_type, **{key: value}) for key in sorted(popped(model_type) & OWN.keys()) for value in OWN[key]
+        differences(model_type, **{key: value}, **beside)
+        for key in sorted(popped(model_type) & OWN.keys())
+        for value in OWN[key]
+        for beside in ({}, {"rope_scaling": COMMON["rope_scaling"][0]})
     ]
     assert not any(found), "\n".join(filter(None, found))
 

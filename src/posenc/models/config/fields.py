@@ -12,7 +12,7 @@ from posenc.core.rotation import PairLayout
 from posenc.core.text_lines import escaped
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass
 from posenc.models.model_positions import Plain, Source, Value
-from posenc.models.notes import Waived
+from posenc.models.notes import Idle, Waived
 from posenc.phase import Numerics
 
 #: Keys that concern positions, by name: an error names each of them that no reader has read.
@@ -49,6 +49,7 @@ class Options:
     Args:
         layout: Of pairs in rows that posenc converted, as the model type of the file says; None where it says nothing.
         types: The `ModelType` of each model type that is read.
+        asked: Names of keys that some reader has looked for, in any part of the file.
     """
 
     stated: Mapping[str, Any] = field(default_factory=dict)
@@ -57,6 +58,16 @@ class Options:
     numerics: Numerics = "exact"
     layout: PairLayout | None = None
     types: Mapping[str, Any] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+
+    def refuse_unread(self) -> None:
+        """Raise a ValueError that names the stated keys that no reader has looked for."""
+        unread = [key for key in self.stated if key not in self.asked]
+        if unread:
+            raise ValueError(
+                f"stated must hold keys that are read; got {_named(unread)}, which nothing reads here. Correct its "
+                "name; of a key inside an object, state the whole object."
+            )
 
 
 class Fields:
@@ -73,7 +84,7 @@ class Fields:
         self.data, self.config_class, self.where = data, config_class, where
         self.options, self.older_names = options or Options(), older_names or {}
         self.used: set[str] = set()
-        self.waived: dict[Waived, None] = {}
+        self.notes: dict[str, None] = {}
         self._found: dict[str, Value | None] = {}
         self._listed: dict[str, Value] = {}
 
@@ -102,7 +113,7 @@ class Fields:
     def _find(self, name: str) -> Value | None:
         """Search the sources in order; a null that is written down counts, not the default of the class."""
         spellings = self._spellings(name)
-        self.used.update(spellings)
+        self._ask_for(*spellings)
         for source, keys, path in self._sources():
             is_stated = False
             for spelling in spellings:
@@ -164,7 +175,7 @@ class Fields:
 
     def json_object(self, name: str) -> tuple[dict[str, Any], Source] | None:
         """Read a key that holds a JSON object, with its source; None where it is absent, null or empty."""
-        self.used.add(name)
+        self._ask_for(name)
         for source, keys, path in self._sources()[:2]:
             if keys.get(name):
                 return dict(validation.instance(path + name, keys[name], dict, "a JSON object")), source
@@ -174,13 +185,23 @@ class Fields:
         """The values that were read of these keys, in the order of reading."""
         return tuple(value for value in self.values if value.name in names)
 
+    def _ask_for(self, *names: str) -> None:
+        self.used.update(names)
+        self.options.asked.update(names)
+
     def mark_used(self, *names: str) -> None:
         """Mark keys as read, so that `unknown_keys` leaves them out."""
         self.used.update(names)
 
     def mark_waived(self, *keys: tuple[str, Any]) -> None:
         """Record keys (their places in the file) and values that the caller has waived."""
-        self.waived.update(dict.fromkeys(waived_notes(keys)))
+        self.notes.update(dict.fromkeys(waived_notes(keys)))
+
+    def mark_idle(self, name: str, value: Any) -> None:
+        """Mark a key of the file as one that its class does not read, unless it is absent or null."""
+        self.mark_used(name)
+        if value is not None:
+            self.notes[Idle(f"{self.where}{name} = {validation.shown(value)} is not read by its class")] = None
 
     def unknown_keys(self) -> list[str]:
         """Keys of the file that concern positions and that no reader has read."""

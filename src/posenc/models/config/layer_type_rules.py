@@ -82,6 +82,11 @@ class EveryNth:
         )
 
 
+def fourth_or_last(fields: Fields, count: int) -> tuple[str, ...]:
+    """OLMo hybrid: every fourth layer is full, the last one where there are fewer than four; the others are linear."""
+    return EveryNth(4, other="linear_attention", last=count < 4)(fields, count)
+
+
 def uniform(layer_type: str) -> LayerTypeRule:
     """Make a rule that gives all layers one type."""
     return lambda fields, count: (layer_type,) * count
@@ -256,8 +261,12 @@ def by_linear_attn_config(fields: Fields, count: int) -> tuple[str, ...]:
     stated = fields.json_object("linear_attn_config")
     lists = {} if stated is None else stated[0]
     full: Any = (i + 1 for i in range(4, count, 4))
-    if {"full_attn_layers", "kda_layers"} <= lists.keys():
+    pair = ("full_attn_layers", "kda_layers")
+    if lists.keys() >= {*pair}:
         full = lists["full_attn_layers"]
+    else:
+        for name in pair:
+            fields.mark_idle(f"linear_attn_config.{name}", lists.get(name))
     if isinstance(full, str) or not isinstance(full, Iterable):
         raise TypeError(wrong("full_attn_layers", "must list layers", full))
     numbers = {validation.integer("full_attn_layers", number, 1, count) for number in full}
@@ -271,7 +280,7 @@ def without_next_tokens(fields: Fields, types: tuple[str, ...]) -> tuple[str, ..
 
 
 def last_full(fields: Fields, types: tuple[str, ...]) -> tuple[str, ...]:
-    """Gemma 4: the last layer is full, whatever the file lists."""
+    """Gemma 4, EmbeddingGemma 2: the last layer is full, whatever the file lists."""
     return (*types[:-1], "full_attention")
 
 

@@ -1,24 +1,16 @@
-"""Notes on keys that the class of a config ignores, and on parts inside it that are not read."""
+"""Notes on parts inside a config that are not read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from posenc.core import validation
 from posenc.models.config.config_classes import ConfigClass
 from posenc.models.config.fields import Options
-from posenc.models.notes import Idle, NotRead, Waived
+from posenc.models.notes import NotRead, Waived
 
 #: What the note on a part that a model is read without says.
 UNREAD_PART = "is left out"
-
-
-def notes_of_ignored_keys(ignored: Mapping[str, Any], where: str) -> Iterator[Idle]:
-    """Note the keys of a config that its class ignores, with their values."""
-    return (
-        Idle(f"{where}{key} = {validation.shown(value)} is not read by its class") for key, value in ignored.items()
-    )
 
 
 def note_of_part_left_out(place: str, model_type: str, why: str) -> NotRead:

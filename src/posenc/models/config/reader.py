@@ -28,7 +28,6 @@ from posenc.models.config.model_types.type_rows import HANDED_DOWN, MADE_OF_PART
 from posenc.models.config.part_notes import (
     UNREAD_PART,
     note_of_part_left_out,
-    notes_of_ignored_keys,
     notes_of_missing_parts,
     notes_of_unread_parts,
 )
@@ -72,6 +71,7 @@ def from_config(
             both spellings of rope_parameters, flat and nested. A manifest, which `manifest` makes, is read back.
         stated: Values that the caller states, by the names of the file's keys; they win, and are marked "caller". A
             model type that is not known needs its "pairing" here, "adjacent" or "halves", since no config states it.
+            A key that nothing reads is refused.
         waive: Keys that concern positions and may go unread.
         length: Positions to serve, for rope types whose frequencies depend on it (dynamic, longrope); None for the
             file's max_position_embeddings.
@@ -102,8 +102,9 @@ def from_config(
     if length is not None:
         length = validation.integer("length", length, 1, 2**53)
     model_type = _model_type(data, given)
-    options = Options(given, waive, length, numerics, layout, known)
+    options = Options(given, waive, length, numerics, layout, known, {"model_type"})
     groups, notes = _read_part(data, model_type, options)
+    options.refuse_unread()
     unread = [note for note in notes if UNREAD_PART in note]
     if unread and not groups:
         raise ValueError(f"{model_type} must have a part that is read; got none: {unread[0]}. Compare it by hand.")
@@ -165,7 +166,7 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     ]
     if model_type not in options.types and known.parts:
         return _read_parts(data, model_type, known, inside, options, where)
-    row = options.types.get(model_type) or _stated_row(model_type, options.stated, data)
+    row = options.types.get(model_type) or _stated_row(model_type, options, data)
     if row.unsupported:
         raise ValueError(
             f"model_type must be one whose positions are read; got {model_type!r}, which {row.unsupported}. "
@@ -175,6 +176,8 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     ignored = {key: data[key] for key in not_counting if data.get(key) is not None}
     counting = {key: value for key, value in data.items() if key not in ignored}
     fields = Fields(counting, known, options, where, row.older_names)
+    for key, value in ignored.items():
+        fields.mark_idle(key, value)
     groups = groups_of_config(fields, row, options.layout if row.part == "text" or not where else None)
     draft, of_draft = draft_groups(fields, groups) if row.part == "text" else ((), ())
     groups = (*groups, *draft)
@@ -183,14 +186,14 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     unread_notes = notes_of_unread_keys(fields, row, model_type)
     more, notes = _read_inside(data, known, inside, options, where)
     missing = notes_of_missing_parts(data, known, options, where)
-    of_row = _notes_of_row(row, where)
+    of_row = _notes_of_row(row, groups, where)
     if known is UNKNOWN_CLASS:
         of_row = (*of_row, *notes_of_unread_parts(data, where))
     if _is_own(model_type, options):
         of_row = (OWN_TYPE.format(where=where, model_type=model_type), *of_row)
     if model_type not in options.types:
         of_row = (*of_row, note_of_unknown_windows(model_type, {**data, **options.stated}, where))
-    own = (*same, *fields.waived, *notes_of_ignored_keys(ignored, where), *unread_notes, *of_row, *of_draft)
+    own = (*same, *fields.notes, *unread_notes, *of_row, *of_draft)
     return (*groups, *more), (*own, *notes, *missing)
 
 
@@ -205,14 +208,16 @@ def note_of_other_name(model_type: str, where: str) -> tuple[str, ...]:
     return () if other is None else (f"{where}model_type = {model_type!r} is {other} under another name, and read so",)
 
 
-def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
-    """Return the notes of a type that has a `reader`, whose groups do not carry them, each with its part in front."""
-    before = f"{where.removesuffix('.')}: " if where else ""
-    return tuple(type(note)(before + note) for note in row.notes if row.reader is not None)
+def _notes_of_row(row: ModelType, groups: Groups, where: str) -> tuple[str, ...]:
+    """Return the notes of a type with a `reader` that no group carries, each with its part in front."""
+    before, carried = f"{where.removesuffix('.')}: " if where else "", {note for one in groups for note in one.notes}
+    return tuple(type(note)(before + note) for note in row.notes if row.reader is not None and note not in carried)
 
 
-def _stated_row(model_type: str, stated: Mapping[str, Any], data: Mapping[str, Any]) -> ModelType:
+def _stated_row(model_type: str, options: Options, data: Mapping[str, Any]) -> ModelType:
     """The row of a model type that is not in the table: its pairing must be stated."""
+    stated = options.stated
+    options.asked.add("pairing")
     if "pairing" not in stated:
         unread = [] if {"layer_types"} & {*stated, *data} else schedules(data)
         listed = f" {unread[0]:.{LONGEST_NAME}} looks like a schedule of layers: {STATE_LAYER_TYPES}." if unread else ""
@@ -247,7 +252,7 @@ def _read_parts(
         raise ValueError(
             f"{where}{model_type} must have a config inside it that is read; got none of {sorted(known.parts)}."
         )
-    data, handed = _handed_down(data, model_type, known, inside, where)
+    data, handed = _handed_down(Fields(data, known, options, where), model_type, inside)
     groups, more = _read_inside(data, known, inside, options, where)
     return groups, (
         *handed,
@@ -258,16 +263,15 @@ def _read_parts(
     )
 
 
-def _handed_down(
-    data: Mapping[str, Any], model_type: str, known: ConfigClass, inside: list[str], where: str
-) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+def _handed_down(fields: Fields, model_type: str, inside: list[str]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     """Copy the key by which a model overrides its parts' own (`HANDED_DOWN`) into their configs, with a note."""
     if model_type not in HANDED_DOWN:
-        return data, ()
-    key, name, parts = HANDED_DOWN[model_type]
-    value = data.get(key, known.defaults.get(key))
+        return fields.data, ()
+    data, (key, name, parts) = fields.data, HANDED_DOWN[model_type]
+    found = fields.get(key)
+    value = None if found is None else found.value
     overwritten = {part: {**data[part], name: value} for part in parts if part in inside}
-    note = f"{name} of {' and '.join(overwritten)} is {where}{key} = {value}, whatever they say themselves"
+    note = f"{name} of {' and '.join(overwritten)} is {fields.where}{key} = {value}, whatever they say themselves"
     return {**data, **overwritten}, (note,) if overwritten else ()
 
 

@@ -282,21 +282,18 @@ def _of_layer_type(
     scaling = fields.json_object("rope_scaling") if base.scaled else None
     if scaling is not None:
         values |= rope_values(*scaling, f"{fields.where}rope_scaling.", older_type=False)
-    if "rope_theta" not in values and base.key and fields.states(base.key):
+    if base.key and (base.key in fields.options.stated or ("rope_theta" not in values and fields.states(base.key))):
         values["rope_theta"] = replace(fields.require(base.key), name="rope_theta")
     filled = (known.filled if stated or scaling is not None else known.absent) or {}
     for name, value in _defaults(filled.get(layer_type) or known.filled.get(layer_type), layer_type).items():
         if name not in values or values[name].value is None:
             values[name] = value
     # The class fills in its own share first; functions of scaled types then put one that stands outside where none is.
-    return _frozen(_with_outer_share(fields, values) if stated or scaling is not None else values)
-
-
-def _with_outer_share(fields: Fields, values: dict[str, Value]) -> dict[str, Value]:
-    """Add the partial_rotary_factor that stands outside the rope dict to values that have none of their own."""
-    if "partial_rotary_factor" in values or not fields.states("partial_rotary_factor"):
-        return values
-    return {**values, "partial_rotary_factor": fields.require("partial_rotary_factor")}
+    share = "partial_rotary_factor"
+    beside = (stated or scaling is not None) and share not in values and fields.states(share)
+    if beside or share in fields.options.stated:
+        values[share] = fields.require(share)
+    return _frozen(values)
 
 
 def _defaults(rope: Mapping[str, Any] | None, layer_type: str = "") -> dict[str, Value]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from posenc.compose import Backward
 from posenc.core.rotation import PairLayout
-from posenc.models.config.config_classes import UNKNOWN_CLASS
+from posenc.models.config.config_classes import UNKNOWN_CLASS, nested
 from posenc.models.config.factors import root_of_width, rope_temperature
 from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim_of_layer
@@ -115,6 +115,9 @@ def _notes_of_unread(fields: Fields, row: ModelType, rope: RopeParameters) -> tu
     if row.axes and (idle := rope.get("mrope_interleaved")):
         left.append((idle.name, idle.key, idle.value))
     notes = unread(left) if fields.config_class is not UNKNOWN_CLASS else of_unknown_type("its class", left)
+    truncate = next((value for value in rope.values if value.name == "truncate" and value.value is False), None)
+    if truncate and rope.rope_type == "yarn" and nested(fields.config_class.absent):
+        notes = (*notes, f"transformers 5.23.0 truncates whatever {truncate.key} says")
     return (*rope.unread_notes(_rope_keys(row)), *notes)
 
 

@@ -86,7 +86,7 @@ class ByLayerType:
             ropes = rotation_by_layer_type(fields, types, self.older, older_type=self.older_type)
             return {name: rope and self._with_usual_share(rope) for name, rope in ropes.items()}
         rope = one_rotation(fields, {**OUTER_KEYS, **self.keys})
-        return dict.fromkeys(types, _with_rotary_dim(fields, rope))
+        return dict.fromkeys(types, rope)
 
     def _with_usual_share(self, rope: RopeParameters) -> RopeParameters:
         if self.share is None or rope.rope_type != "default" or rope.get("partial_rotary_factor") is not None:
@@ -101,15 +101,20 @@ class ByLayerType:
         return not self.only or layer_type in self.only
 
 
-def _with_rotary_dim(fields: Fields, rope: RopeParameters) -> RopeParameters:
-    """MiniMax-M2: make the partial_rotary_factor from rotary_dim, a count of channels of head_dim."""
-    fields.mark_used("rotary_dim")
-    share = rope.get("partial_rotary_factor") or rope.get("rope_type")
-    if not fields.states("rotary_dim") or (share and share.source == "file"):
-        return rope
-    count = fields.require("rotary_dim")
-    fraction = fields.integer("rotary_dim") / fields.integer("head_dim")
-    return rope.updated(Value("partial_rotary_factor", fraction, count.source, count.key))
+def share_or_rotary_dim(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """MiniMax-M2: where no partial_rotary_factor is stated, rotary_dim channels rotate."""
+    rope = one_rotation(fields)
+    if fields.states("rotary_dim") and not any(value.name == "partial_rotary_factor" for value in rope.values):
+        count = fields.require("rotary_dim")
+        fraction = fields.integer("rotary_dim") / fields.integer("head_dim")
+        rope = rope.updated(Value("partial_rotary_factor", fraction, count.source, count.key))
+    return (rope,) * len(types)
+
+
+def share_beside_rotary_dim(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """MiniMax-M3: its class never reads rotary_dim, by which its files repeat the share."""
+    fields.mark_idle("rotary_dim", fields.data.get("rotary_dim"))
+    return (one_rotation(fields),) * len(types)
 
 
 def no_layer_rotates(fields: Fields, types: tuple[str, ...]) -> LayerRotations:

@@ -185,6 +185,18 @@ def both_sides_or_half(fields: Fields, types: tuple[str, ...], layer: int) -> Ne
     return _around(None if size is None else size // 2)
 
 
+def half_and_one_where_all(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """Gemma 4: on both sides a key more than half of sliding_window, where use_bidirectional_attention is "all".
+
+    Its classes add the key for kernels that exclude the last one; the masks of transformers 5.23.0 include it.
+    """
+    stated = fields.get("use_bidirectional_attention", listed=False)
+    if stated is None or stated.value != "all" or not _slides(types, layer):
+        return by_layer_type(fields, types, layer)
+    size = _size(fields)
+    return _around(None if size is None else size // 2 + 1)
+
+
 def half_of_local_attention(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
     """ModernBERT: sliding_window positions on both sides where the file states it, else half of local_attention."""
     if not _slides(types, layer):

@@ -52,7 +52,8 @@ def from_gguf(
 
     Args:
         file: A path, or a head that was read.
-        stated: Values by their keys without the name of the architecture, which win; "pairing" among them.
+        stated: Values by their keys without the name of the architecture, which win; "pairing" among them. One that
+            nothing reads is refused.
         waive: Keys that concern positions and may go unread, without the name of the architecture; "layers" where
             layers differ in ways that no key states.
 
@@ -84,6 +85,7 @@ def from_gguf(
     groups = tuple(replace(group, logit_factor=factor, length=length) for group in groups)
     unread = keys.unread()
     refuse_unknown_keys(unread, waive, f"{keys.arch}.", AMBIGUOUS_KEYS)
+    keys.options.refuse_unread()
     waived = waived_notes((f"{keys.arch}.{key}", head.keys[f"{keys.arch}.{key}"]) for key in unread)
     alike = (Waived("what layers do differently is waived: each is read as a full one"),) if keys.row.varying else ()
     notes = (*alike, *waived, *_notes_of_window(keys))
@@ -162,6 +164,7 @@ def _logit_factor(keys: _Keys, dim: int, layers: int) -> float:
 
 
 def _pairing(keys: _Keys) -> PairLayout:
+    keys.options.asked.add("pairing")
     if "pairing" in keys.options.stated:
         stated = validation.choice("stated['pairing']", keys.options.stated["pairing"], ("adjacent", "halves"))
         return "adjacent" if stated == "adjacent" else "halves"

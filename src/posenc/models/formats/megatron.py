@@ -29,6 +29,7 @@ from posenc.models.notes import NotRead
 DEFAULTS = ConfigClass(
     defaults={
         "position_embedding_type": "learned_absolute",
+        "use_rotary_position_embeddings": False,
         "rotary_base": 10_000,
         "rotary_percent": 1.0,
         "rotary_interleaved": False,
@@ -39,7 +40,18 @@ DEFAULTS = ConfigClass(
     }
 )
 #: Arguments that say nothing of the numbers where the ones above are as they are.
-NEUTRAL_KEYS = ("apply_rope_fusion", "use_rotary_position_embeddings", "rope_type", "max_position_embeddings")
+NEUTRAL_KEYS = (
+    "apply_rope_fusion", "fused_single_qkv_rope", "rope_type", "max_position_embeddings", "position_embedding_type",
+    "ddp_bucket_size", "ddp_num_buckets", "ddp_pad_buckets_for_high_nccl_busbw",
+)  # fmt: skip
+#: Arguments of relative positions and of latent attention, which every namespace holds with these defaults.
+OTHER_DEFAULTS = {
+    "relative_attention_num_buckets": 32,
+    "relative_attention_max_distance": 128,
+    "rotary_scaling_factor": 1.0,
+    "original_max_position_embeddings": 4096,
+    "qk_pos_emb_head_dim": 64,
+}
 TYPES = ("rope", "learned_absolute", "none")
 
 
@@ -48,12 +60,13 @@ def from_megatron(
 ) -> ModelPositions:
     """Read the arguments that Megatron-LM was started with, or that its checkpoint holds.
 
-    An argument that is left out is as on its command line: learned_absolute positions, rotary_base 10000. The scaling
-    of Llama 3 has constants there: low 1, high 4, original 8192.
+    An argument that is left out is as on its command line: learned_absolute positions, rotary_base 10000. There
+    use_rotary_position_embeddings, the older spelling of "rope", wins over position_embedding_type, and the scaling of
+    Llama 3 has constants: low 1, high 4, original 8192.
 
     Args:
         arguments: A dict or a namespace, by the names with underscores.
-        stated: Values that win, by the same names.
+        stated: Values that win, by the same names. One that nothing reads is refused.
         waive: Arguments that concern positions and may go unread.
 
     Returns:
@@ -70,19 +83,20 @@ def from_megatron(
     """
     data = dict(arguments) if isinstance(arguments, Mapping) else _namespace(arguments)
     fields = Fields(data, DEFAULTS, Options(stated_values(stated)))
-    kind = validation.choice("position_embedding_type", fields.require("position_embedding_type").value, TYPES)
+    kind = "rope" if fields.flag("use_rotary_position_embeddings") else _position_embedding_type(fields)
     layers = tuple(range(count_of("num_layers")(fields)))
     if fields.flag("multi_latent_attention"):
         raise ValueError(
             "multi_latent_attention must be False; its rotation is not read here. Read the Hugging Face config instead."
         )
-    neutral = list(NEUTRAL_KEYS)
+    neutral = [*NEUTRAL_KEYS, *(key for key, value in OTHER_DEFAULTS.items() if data.get(key) == value)]
     if kind == "rope":
         groups = _rotary_groups(fields, layers)
     else:
         neutral += [key for key in data if "rot" in key or "rope" in key]
         groups = (_unrotated_group(fields, layers, kind),)
     notes = fields.notes_of_unknown_keys(neutral, validation.texts("waive", waive))
+    fields.options.refuse_unread()
     window = data.get("window_size")
     unread = (NotRead(f"window_size = {window!r:.80}, the window of some or all layers"),) if window else ()
     return ModelPositions("megatron", groups, (*notes, *unread))
@@ -96,6 +110,10 @@ def _namespace(arguments: Any) -> dict[str, Any]:
         raise TypeError(
             f"arguments must be a dict or a namespace; got {validation.shown(arguments)}. Give vars of it."
         ) from None
+
+
+def _position_embedding_type(fields: Fields) -> str:
+    return validation.choice("position_embedding_type", fields.require("position_embedding_type").value, TYPES)
 
 
 def _unrotated_group(fields: Fields, layers: tuple[int, ...], kind: str) -> LayerGroup:

@@ -43,7 +43,7 @@ def from_meta(
         params: A dict, or the path of the file.
         stated: Values by the file's keys, which win. Two must often be stated, since files leave them to the code of
             their release: rope_theta (10000 in Llama 1 and 2), and rope_scaling_factor where use_scaled_rope is true (8
-            in Llama 3.1, 32 in Llama 3.2).
+            in Llama 3.1, 32 in Llama 3.2). One that nothing reads is refused.
         waive: Keys that concern positions and may go unread.
 
     Returns:
@@ -72,6 +72,7 @@ def from_meta(
     interval = fields.integer_or("nope_layer_interval", 0)
     neutral = ("max_seq_len", "rope_scaling_factor", "rope_high_freq_factor", "nope_layer_interval")
     waived = fields.notes_of_unknown_keys(neutral, validation.texts("waive", waive))
+    fields.options.refuse_unread()
     chunk = data.get("attention_chunk_size")
     unread = (NotRead(f"attention_chunk_size = {chunk!r:.80}, the chunks of some layers"),) if chunk else ()
     notes = (*waived, *unread)

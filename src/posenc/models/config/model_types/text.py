@@ -36,6 +36,7 @@ Gemma4Type = partial(
     settled_types=layer_type_rules.last_full,
     head_dim=global_head_dim,
     logit_factor=factors.unscaled,
+    window=window_rules.half_and_one_where_all,
 )
 MODERNBERT = ByLayerType(
     older={FULL: OlderBase("global_rope_theta", scaled=True), SLIDING: OlderBase("local_rope_theta", scaled=True)}
@@ -57,8 +58,7 @@ GRANITE_KIN = (
     "granite", "granite4_vision_text", "granite_docling_text", "granitemoe", "granitemoeshared", "hyperclovax",
 )  # fmt: skip
 PARTLY_ROTATING = (
-    "glm4_moe", "laguna", "mellum", "minimax_m2", "nemotron", "persimmon", "phi",
-    "solar_open", "stablelm",
+    "glm4_moe", "laguna", "mellum", "nemotron", "persimmon", "phi", "solar_open", "stablelm",
 )  # fmt: skip
 ADJACENT = (
     "blt_global_transformer", "cohere", "ernie4_5",
@@ -89,14 +89,17 @@ TEXT = (
         rotations=rotation_rules.short_or_long_mscale,
         rope_keys=("short_mscale", "long_mscale"),
         window=ONE_WINDOW,
+        notes=("with longrope, transformers 5.23.0 rotates by short_factor at every length, and ignores long_factor",),
     ),
     ModelType(("nanochat",), backward=True),
     # A part of every head, by partial_rotary_factor.
     ModelType(PARTLY_ROTATING, partial=True),
+    ModelType(("minimax_m2",), partial=True, rotations=rotation_rules.share_or_rotary_dim),
     ModelType(
         ("minimax_m3_vl_text",),
         partial=True,
         layer_types=layer_type_rules.by_sparse_attention_freq,
+        rotations=rotation_rules.share_beside_rotary_dim,
         roles=sparse_indexer,
     ),
     ModelType(("phi3", "phi4_multimodal"), partial=True, window=ONE_WINDOW),
@@ -188,12 +191,13 @@ TEXT = (
         notes=("the class takes rope_theta of an older file for its full layers alone",),
     ),
     # Full layers with heads of a width of their own.
-    Gemma4Type(("gemma4_text", "gemma4_unified_text"), window=window_rules.both_sides_or_half),
+    Gemma4Type(("gemma4_text", "gemma4_unified_text")),
     Gemma4Type(("diffusion_gemma_text",), partial=True),
     ModelType(
         ("embedding_gemma2_text",),
         window=window_rules.both_sides,
         layer_types=EveryNth(6, key="sliding_window_pattern", last=True),
+        settled_types=layer_type_rules.last_full,
         head_dim=global_head_dim,
         logit_factor=factors.unscaled,
     ),
@@ -261,7 +265,7 @@ TEXT = (
     ModelType(("minimax",), layer_types=EveryNth(2, nth="linear_attention", other="full_attention"), window=ONE_WINDOW),
     ModelType(
         ("olmo_hybrid",),
-        layer_types=EveryNth(4, other="linear_attention"),
+        layer_types=layer_type_rules.fourth_or_last,
         rotations=rotation_rules.unless_rope_theta_null,
     ),
     ModelType(
