@@ -126,6 +126,9 @@ def test_exports_are_run_at_another_length() -> None:
     assert audit.exported_equals_eager(Baked(), [short], [long]).ok  # the same mistake eager and exported
     found = audit.exported_equals_eager(Fixed(), [short], [long])
     assert not found.ok
+    (one_axis := Fixed()).forward = lambda x: x[None] + one_axis.table[: len(x), 0]
+    found = audit.exported_equals_eager(one_axis, [short[0, :3, 0]], [short[0, :7, 0]])
+    assert (found.ok, found.largest) == (False, float("inf"))
 
 
 @pytest.mark.parametrize("kind", ["rotary", "alibi"])
@@ -151,6 +154,33 @@ def test_numbers_that_are_none_count_as_a_difference() -> None:
     assert (found.ok, found.largest) == (False, float("inf"))
 
 
+@pytest.mark.parametrize("mark", [torch.nan, torch.inf, -torch.inf, torch.finfo(torch.float32).min])
+def test_numbers_of_no_size_switch_no_audit_off(mark: float) -> None:
+    """A padded query that is NaN, or banned words: the other tokens are compared by their own size."""
+
+    def step(part: torch.Tensor, total: Any, wrong: float = 0.0) -> tuple[torch.Tensor, Any]:
+        sums = part.cumsum(1) if total is None else total + part.cumsum(1)
+        return (torch.full_like(part, mark) if total is None else sums + wrong), sums[:, -1:]
+
+    def whole(x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([torch.full_like(x[:, :1], mark), x.cumsum(1)[:, 1:]], 1)
+
+    assert audit.decode_equals_prefill(whole, step, X).ok
+    found = audit.decode_equals_prefill(whole, lambda part, total: step(part, total, 1e-3), X)
+    assert (found.ok, found.first, round(found.largest, 5)) == (False, 1, 1e-3)
+    found = audit.decode_equals_prefill(whole, lambda part, total: (part * 0 + 7.0, 0), X)
+    assert (found.ok, found.first) == (False, 0)
+
+
+def test_whole_and_complex_outputs_are_compared_too() -> None:
+    ids = torch.arange(6).reshape(2, 3)
+    found = audit.batch_equals_single(lambda x: 2 * x, ids)
+    assert (found.ok, found.tolerance) == (True, 0.0)
+    assert not audit.batch_equals_single(lambda x: x + len(x), ids).ok
+    assert audit.batch_equals_single(lambda x: x * 1j, X).ok
+    assert not audit.batch_equals_single(lambda x: x * 1j * len(x), X).ok
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -162,6 +192,8 @@ def test_numbers_that_are_none_count_as_a_difference() -> None:
         (lambda: audit.exported_equals_eager(Free(), [X], [X]), "other must have another length"),
         (lambda: audit.exported_equals_eager(Free(), [X], []), "other must have the arguments"),
         (lambda: audit.batch_equals_single(lambda x: x[:, : len(x)], X), "module must return one shape"),
+        (lambda: audit.batch_equals_single(lambda x: x[:, 0, 0], X), "module must return a tensor"),
+        (lambda: audit.exported_equals_eager(nn.Identity(), [X[0, 0]], [X[0, 0, :5]]), "module must return a tensor"),
     ],
 )
 def test_bad_input_is_named(call: Any, message: str) -> None:

@@ -197,7 +197,9 @@ def exported_equals_eager(module: torch.nn.Module, example: Sequence[Array], oth
         except (RuntimeError, AssertionError, torch._dynamo.exc.TorchDynamoException) as error:
             if isinstance(error, torch.cuda.OutOfMemoryError):
                 raise
-            return Audit(name, False, float("inf"), 0.0, min(one.shape[1] for one in example if one.ndim > 1))
+            return Audit(
+                name, False, float("inf"), 0.0, min((one.shape[1] for one in example if one.ndim > 1), default=0)
+            )
         return _compared(name, expected, result)
 
 
@@ -239,21 +241,31 @@ def _tokens(x: Array) -> Array:
 
 def _compared(name: str, expected: Array, result: Array) -> Audit:
     """Compare token by token; rounding may differ by units that grow with the root of width times tokens."""
+    if not isinstance(expected, torch.Tensor) or expected.ndim < 2:
+        got = validation.shown(getattr(expected, "shape", expected))
+        raise ValueError(f"module must return a tensor (batch, n, ...); got {got}. Give a function that returns one.")
     if expected.shape != result.shape:
         raise ValueError(
             f"module must return one shape both ways; got {tuple(expected.shape)} and {tuple(result.shape)}."
         )
-    wide, other = expected.double(), result.double()
-    terms = expected.shape[1] * (expected.shape[-1] if expected.ndim > 2 else 1)
-    size = float(wide.abs().max()) if wide.numel() else 0.0
-    tolerance = UNITS * torch.finfo(expected.dtype).eps * terms**0.5 * max(size, 1e-30)
-    gap = (wide - other).abs()
-    gap = torch.where(
-        torch.isnan(gap) & ~(torch.isnan(wide) & torch.isnan(other)), torch.inf, gap.nan_to_num(0.0, posinf=torch.inf)
-    )
+    wide, other = (x.to(torch.complex128 if x.is_complex() else torch.float64) for x in (expected, result))
+    tolerance = _tolerance(expected, wide.abs())
+    same = (wide == other) | (wide.isnan() & other.isnan())
+    gap = torch.where(same, 0.0, (wide - other).abs().nan_to_num(torch.inf, posinf=torch.inf))
     token = gap.flatten(2).amax(2) if gap.ndim > 2 else gap
     wrong = (token > tolerance).nonzero()
     if not len(wrong):
         return Audit(name, True, float(gap.max()), tolerance)
     row, first = min(wrong.tolist(), key=lambda location: (location[1], location[0]))
     return Audit(name, False, float(gap.max()), tolerance, first, row)
+
+
+def _tolerance(expected: Array, sizes: Array) -> float:
+    """Largest difference by rounding, 0 for whole numbers; NaN, infinities and what masks write have no size."""
+    if not (expected.is_floating_point() or expected.is_complex()):
+        return 0.0
+    limits = torch.finfo(expected.dtype)
+    counted = sizes[sizes < limits.max]  # NaN is below nothing
+    size = float(counted.max()) if counted.numel() else 0.0
+    terms = expected.shape[1] * (expected.shape[-1] if expected.ndim > 2 else 1)
+    return UNITS * limits.eps * terms**0.5 * max(size, 1e-30)
