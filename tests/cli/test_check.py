@@ -8,7 +8,7 @@ import pytest
 
 from diagnosis import students
 from diagnosis.students_beyond import BEYOND
-from posenc import ALiBi, Learned, RoPE, Shaw, Sinusoidal, T5Bias, XPos
+from posenc import ALiBi, Learned, RoPE, Shaw, Sinusoidal, T5Bias, TransformerXL, XPos
 from posenc.diagnosis import check_code
 from posenc.diagnosis.code.user_file import load_target
 from posenc.inspect.plain import as_plain
@@ -172,6 +172,51 @@ def test_an_encoding_like_no_other_is_consistent_and_compared_with_nothing():
     assert (report.exit_code, report.right, report.consistent) == (3, False, True)
     assert str(report).startswith("consistent; its numbers were compared with nothing\n")
     assert own(NEW, against=Sinusoidal(dim=8)).exit_code == 1
+
+
+#: Rotations whose queries, or whose head 0, are RoPE's.
+KEYS = """
+from posenc import RoPE
+class mine(RoPE):
+    roles_differ = "whose keys rotate by another base"
+    def rotation(self, positions, params=None, *, role="both", dtype=None):
+        base = 10_000.0 if role == "query" else 500.0
+        return RoPE(self.dim, base).rotation(positions, dtype=dtype)
+mine = mine(dim=8)
+"""
+HEADS = """
+import numpy as np
+from posenc import RoPE
+from posenc.core.rotation import Rotation
+class mine(RoPE):
+    heads = 2
+    def rotation(self, positions, params=None, *, role="both", dtype=None):
+        one, two = (RoPE(self.dim, base).rotation(positions, dtype=dtype) for base in (10_000.0, 500.0))
+        return Rotation(np.stack([one.cos, two.cos]), np.stack([one.sin, two.sin]), one.pairing, heads=2)
+mine = mine(dim=8)
+"""
+
+
+@pytest.mark.parametrize("code", [KEYS, HEADS], ids=["keys", "heads"])
+def test_a_rotation_is_right_where_every_head_of_queries_and_keys_is(code):
+    report = own(code)
+    assert (report.exit_code, report.right, report.consistent) == (3, False, True)
+    assert "Heads, or queries and keys, rotate differently, as no published convention has it." in report.notes
+
+
+def test_what_is_not_meant_is_no_part_of_what_is_right():
+    adds = """
+import numpy as np
+from posenc import TransformerXL
+class mine(TransformerXL):
+    def values(self, weights, query_positions, key_positions, params=None):
+        return TERM * np.ones(1)
+mine = mine(dim=4, heads=2, model_dim=8)
+"""
+    meant = TransformerXL(dim=4, heads=2, model_dim=8)
+    report = own(adds.replace("TERM", "1.0"), against=meant)
+    assert (report.exit_code, report.findings[0].sentence) == (1, "values gives numbers where nothing is meant.")
+    assert own(adds.replace("TERM", "0.0"), against=meant).right
 
 
 def test_options_make_an_encoding_of_a_class():

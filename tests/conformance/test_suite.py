@@ -12,6 +12,7 @@ from posenc import testing
 from posenc.encodings.adds.nope import NoPE
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.scores.transformer_xl import TransformerXL
 from posenc.testing import ALL_CHECKS, Check, CheckFailed, check_encoding, checks_for, suite
 from posenc.testing.named_check import close, refused, same_bits
 
@@ -197,6 +198,37 @@ def test_a_reference_shows_heads_in_reverse_and_query_and_key_exchanged(monkeypa
     found = published(check_encoding(kind(heads=4, form="signed"), reference=reference))
     assert found.status == "failed"
     assert "(head, query, key)" in found.sentence
+
+
+class AlsoAdds(TransformerXL):
+    """Adds to the output of attention too, which its reference does not."""
+
+    def values(self, weights, query_positions, key_positions, params=None):
+        return np.ones(1)
+
+
+class Hides(ALiBi):
+    """Hides later keys by an infinite bias; `off` is a mistake, in units of the allowed rounding or of 1."""
+
+    off = 0.0
+
+    def matrix(self, query_positions, key_positions, params=None, **keywords):
+        bias = super().matrix(query_positions, key_positions, params, **keywords)
+        hidden = np.asarray(key_positions)[None] > np.asarray(query_positions)[:, None]
+        return np.where(hidden, -np.inf, bias + self.off)
+
+
+def test_a_reference_shows_what_is_added_besides_and_infinities_are_equal(monkeypatch):
+    monkeypatch.setattr(suite, "ALL_CHECKS", tuple(one for one in ALL_CHECKS if one.name == "published_numbers"))
+    sizes = {"dim": 4, "heads": 2, "model_dim": 8}
+    found = published(check_encoding(AlsoAdds(**sizes), reference=TransformerXL(**sizes)))
+    assert found.status == "failed"
+    assert found.sentence.startswith("values: expected nothing, as TransformerXL(")
+    for off, status, says in ((1e-9, "passed", ""), (1.0, "failed", "[0, 0, 0]")):
+        rounded = type("Hides", (Hides,), {"off": off})(heads=4)
+        found = published(check_encoding(rounded, reference=Hides(heads=4)))
+        assert (found.status, says in found.sentence) == (status, True), found.sentence
+        assert "inf" not in found.sentence
 
 
 def test_a_nan_is_shown_as_a_nan():

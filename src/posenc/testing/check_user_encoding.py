@@ -14,7 +14,14 @@ from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
 from posenc.diagnosis.code.check_file import RemoteCode
 from posenc.diagnosis.code.child_process import StoppedError
-from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, FirstDifference, another_door, measured
+from posenc.diagnosis.code.code_report import (
+    CodeReport,
+    FirstBiasDifference,
+    FirstDifference,
+    another_door,
+    gaps,
+    measured,
+)
 from posenc.diagnosis.code.judge_bias_values import judge_bias_values
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
 from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
@@ -26,6 +33,7 @@ from posenc.testing.effects import effects, positions_within, tolerance_of
 from posenc.testing.named_check import Outcome, Status
 
 Effects = Mapping[str, np.ndarray]
+ROTATES_OTHERWISE = "Heads, or queries and keys, rotate differently, as no published convention has it."
 #: Types of fields that a class of the user's gets from the encoding that is meant.
 PLAIN = (bool, int, float, str)
 
@@ -164,12 +172,15 @@ def _compared(code: RemoteCode, wanted: Encoding) -> CodeReport:
                 "other shape", f"{name} gives {shape} where {values.shape} is meant.", "Return that shape."
             )
             return CodeReport(False, wanted.door, short(wanted), (finding,))
-        gap = np.abs(received - values)
-        gap = np.where((received == values) | (np.isnan(received) & np.isnan(values)), 0.0, gap)
+        gap = gaps(received, values)
         tolerance = tolerance_of(values, positions, wanted.door)
         if not np.all(gap <= tolerance):
             return _different(wanted, name, values, received, positions, tolerance)
         largest, compared = max(largest, float(gap.max(initial=0.0))), compared + gap.size
+    for name in observed.keys() - expected.keys():
+        if np.any(observed[name]):
+            finding = Finding("another effect", f"{name} gives numbers where nothing is meant.", "Return None there.")
+            return CodeReport(False, wanted.door, short(wanted), (finding,))
     return CodeReport(
         True,
         wanted.door,
@@ -197,7 +208,7 @@ def _different(
         return FirstDifference(float(positions[row]), channel, one, other, *source)
 
     report, numbers = known_mistake(wanted, received, positions), measured(expected, received, tolerance, first)
-    head = int(np.argwhere(~(np.abs(received - expected) <= tolerance))[0][0])
+    head = int(np.argwhere(~(gaps(received, expected) <= tolerance))[0][0])
     note = f"The numbers are those of {name}{f', head {head}' if wanted.door == 'rotates' else ''}."
     return CodeReport(
         False,
@@ -218,6 +229,8 @@ def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base:
         return nothing
     positions = np.asarray(code.ask("positions"))
     observed = _effects(code, {}, positions)
+    if door == "rotates" and not _rotates_alike(observed, positions):
+        return replace(nothing, notes=(ROTATES_OTHERWISE,))
     try:
         if door == "biases":
             report = judge_bias_values(ProbedBias(observed["matrix"], "float64"))
@@ -230,6 +243,13 @@ def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base:
     if report.right or report.findings:
         return report
     return replace(nothing, notes=(f"Nearest of the published conventions: {report.convention}.",))
+
+
+def _rotates_alike(observed: Effects, positions: np.ndarray) -> bool:
+    """Whether every head, of queries and of keys, is rotated as head 0 of the first role is."""
+    first, *others = (matrices for heads in observed.values() for matrices in heads)
+    tolerance = tolerance_of(first, positions, "rotates")
+    return all(each.shape == first.shape and bool(np.all(gaps(each, first) <= tolerance)) for each in others)
 
 
 def known_mistake(wanted: Encoding, received: np.ndarray, positions: np.ndarray) -> CodeReport | None:

@@ -54,6 +54,13 @@ def _expected_and_received(expected: float, received: float) -> str:
     return f"expected {one}, received {other}"
 
 
+def gaps(received: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Differences of two arrays of one shape; equal infinities, and NaN in one place, do not differ."""
+    same = (received == expected) | (np.isnan(received) & np.isnan(expected))
+    with np.errstate(invalid="ignore"):
+        return np.where(same, 0.0, np.abs(received - expected))
+
+
 def measured(
     expected: np.ndarray,
     received: np.ndarray,
@@ -61,7 +68,7 @@ def measured(
     first: Callable[[tuple[int, ...], float, float], FirstDifference | FirstBiasDifference],
 ) -> dict[str, Any]:
     """Fields of a `CodeReport` on received and expected numbers; `first` describes the first difference."""
-    gap = np.abs(received - expected)
+    gap = gaps(received, expected)
     wrong = tuple(map(int, next(iter(np.argwhere(~(gap <= tolerance))), ())))
     return {
         "first_difference": first(wrong, float(expected[wrong]), float(received[wrong])) if wrong else None,

@@ -18,6 +18,7 @@ import numpy as np
 
 import posenc
 from posenc.core.doors import Encoding
+from posenc.diagnosis.code.code_report import gaps
 from posenc.testing.door_probe import last_position, moved_parameters
 from posenc.testing.effects import effects, positions_within, tolerance_of
 from posenc.testing.named_check import Check, close, ensure, named_check
@@ -212,14 +213,19 @@ def _against(reference: Encoding, encoding: Encoding) -> None:
     ensure(encoding.door == reference.door, f"door: expected {reference.door}, got {encoding.door}.")
     positions, params = _within_both(reference, encoding), moved_parameters(reference)
     received = effects(encoding, params, positions)
-    for name, expected in effects(reference, params, positions).items():
+    wanted = effects(reference, params, positions)
+    for name, expected in wanted.items():
         ensure(name in received, f"{name}: expected {name} as {reference!r:.100} gives it, got none.")
-        budget = tolerance_of(expected, positions, reference.door)
-        wrong = ~(np.abs(received[name] - expected) <= budget) if received[name].shape == expected.shape else None
-        if wrong is None or wrong.any():
-            at = "" if wrong is None else f", first at {AXES[reference.door]} {[int(i) for i in np.argwhere(wrong)[0]]}"
-            mistake = "" if wrong is None else _mistake(reference, received[name], positions)
-            close(f"{mistake}{name} of {reference!r:.100}{at}", received[name], expected, 0.0)
+        if received[name].shape != expected.shape:
+            close(f"{name} of {reference!r:.100}", received[name], expected, 0.0)
+        wrong = ~(gaps(received[name], expected) <= tolerance_of(expected, positions, reference.door))
+        if wrong.any():
+            at = f"first at {AXES[reference.door]} {[int(i) for i in np.argwhere(wrong)[0]]}"
+            mistake = _mistake(reference, received[name], positions)
+            numbers = (np.where(wrong, each, 0.0) for each in (received[name], expected))
+            close(f"{mistake}{name} of {reference!r:.100}, {at}", *numbers, 0.0)
+    for name in received.keys() - wanted.keys():
+        ensure(not np.any(received[name]), f"{name}: expected nothing, as {reference!r:.100} gives none, got numbers.")
 
 
 def _mistake(reference: Encoding, received: np.ndarray, positions: np.ndarray) -> str:
