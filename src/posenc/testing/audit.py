@@ -268,4 +268,4 @@ def _tolerance(expected: Array, sizes: Array) -> float:
     counted = sizes[sizes < limits.max]  # NaN is below nothing
     size = float(counted.max()) if counted.numel() else 0.0
     terms = expected.shape[1] * (expected.shape[-1] if expected.ndim > 2 else 1)
-    return UNITS * limits.eps * terms**0.5 * max(size, 1e-30)
+    return float(UNITS * limits.eps * terms**0.5 * max(size, 1e-30))

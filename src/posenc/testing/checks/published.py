@@ -222,8 +222,8 @@ def _against(reference: Encoding, encoding: Encoding) -> None:
         if wrong.any():
             at = f"first at {AXES[reference.door]} {[int(i) for i in np.argwhere(wrong)[0]]}"
             mistake = _mistake(reference, received[name], positions)
-            numbers = (np.where(wrong, each, 0.0) for each in (received[name], expected))
-            close(f"{mistake}{name} of {reference!r:.100}, {at}", *numbers, 0.0)
+            got, meant = (np.where(wrong, each, 0.0) for each in (received[name], expected))
+            close(f"{mistake}{name} of {reference!r:.100}, {at}", got, meant, 0.0)
     for name in received.keys() - wanted.keys():
         ensure(not np.any(received[name]), f"{name}: expected nothing, as {reference!r:.100} gives none, got numbers.")
 
