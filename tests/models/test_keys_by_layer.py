@@ -126,6 +126,14 @@ def test_what_is_stated_wins_over_an_object_for_each_type_of_layer():
     assert bases("gemma3_text", {"rope_theta": 5e5}) == {full: 5e5, sliding: 1e4}
     assert bases("gemma3_text", {"rope_local_base_freq": 2e4}) == {full: 1e6, sliding: 2e4}
     assert bases("step3p5", {"rope_theta": 5e5}) == {full: 5e5, sliding: 5e5}
+    labels = {label: {**rope[full], "partial_rotary_factor": 0.125} for label in ("main", "compress")}
+    v4 = {"model_type": "deepseek_v4", "num_hidden_layers": 2, "compress_ratios": [0, 4], "rope_parameters": labels}
+    for stated, expected in (
+        ({"rope_theta": 5e5}, [5e5, 1e6]),
+        ({"compress_rope_theta": 5e5}, [1e6, 5e5]),
+    ):
+        groups = from_config(v4, stated=stated).groups
+        assert [unwrapped(group.rotary_encoding).base for group in groups] == expected
     found = from_config(
         {"model_type": "mellum", "num_hidden_layers": 2, "layer_types": [sliding, full], "rope_parameters": rope},
         stated={"partial_rotary_factor": 0.5},

@@ -254,7 +254,10 @@ def main_and_compress(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
         )
     if fields.json_object("rope_scaling") is None and by_label:
         fields.mark_used(*older)
-        ropes = rotation_by_layer_type(fields, ("main", "compress"))
+        # Of a file, a base outside of the objects counts for both of them; a caller who states one means one.
+        bases = {"main": OlderBase("rope_theta"), "compress": OlderBase("compress_rope_theta")}
+        stated_base = any(base.key in fields.options.stated for base in bases.values())
+        ropes = rotation_by_layer_type(fields, ("main", "compress"), bases if stated_base else None)
         main, compress = ropes["main"], ropes["compress"]
         for label, rope in (("main", main), ("compress", compress)):
             if rope is not None and rope.get("partial_rotary_factor") is None:
