@@ -15,6 +15,8 @@ SIZES: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 4, "num_hidde
 READ: list[tuple[dict[str, Any], dict[str, Window | Chunks | None]]] = [
     ({"model_type": "mistral", "sliding_window": 4096}, {"full_attention": Window(4095)}),
     ({"model_type": "mistral", "sliding_window": None}, {"full_attention": None}),
+    ({"model_type": "mistral", "sliding_window": 4096, "is_causal": True}, {"full_attention": Window(4095)}),
+    ({"model_type": "mistral", "sliding_window": 4096, "is_causal": False}, {"full_attention": Window(4096, 4096)}),
     ({"model_type": "llama"}, {"full_attention": None}),
     ({"model_type": "gpt_oss"}, {"sliding_attention": Window(127), "full_attention": None}),
     (

@@ -106,6 +106,7 @@ WINDOW_KEYS = (
     "block_size",
     "look_ahead_layers",
     "look_backward_layers",
+    "is_causal",
 )
 
 
@@ -114,9 +115,13 @@ def _size(fields: Fields, key: str = "sliding_window") -> int | None:
     return None if fields.get(key) is None else fields.integer(key)
 
 
-def _before(size: int | None) -> Window | None:
-    """A window of `size` keys, the query's own among them."""
-    return None if size is None else Window(size - 1)
+def _before(fields: Fields, size: int | None) -> Window | None:
+    """A window of `size` keys, the query's own among them; `size` on both sides where the file's is_causal is false."""
+    causal = fields.get("is_causal", listed=False)
+    if causal is None or causal.value is not False:
+        return None if size is None else Window(size - 1)
+    fields.get("is_causal")
+    return _around(size)
 
 
 def _around(reach: int | None) -> Window | None:
@@ -133,17 +138,19 @@ def by_layer_type(fields: Fields, types: tuple[str, ...], layer: int) -> NearKey
     if types[layer] == "chunked_attention":
         size = _size(fields, "attention_chunk_size")
         return None if size is None else Chunks(size)
-    return _before(_size(fields)) if _slides(types, layer) else None
+    return _before(fields, _size(fields)) if _slides(types, layer) else None
 
 
 def in_every_layer(key: str) -> WindowRule:
     """Mistral: every layer with self-attention has the window of this key, unless it is null."""
-    return lambda fields, types, layer: None if types[layer] in NO_SELF_ATTENTION else _before(_size(fields, key))
+    return lambda fields, types, layer: (
+        None if types[layer] in NO_SELF_ATTENTION else _before(fields, _size(fields, key))
+    )
 
 
 def where_used(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
     """Qwen 3 with experts: every layer has the window, if use_sliding_window says so."""
-    return _before(_size(fields)) if fields.flag("use_sliding_window") else None
+    return _before(fields, _size(fields)) if fields.flag("use_sliding_window") else None
 
 
 def nowhere(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
@@ -210,14 +217,14 @@ def size_and_query(fields: Fields, types: tuple[str, ...], layer: int) -> NearKe
     """MiMo-V2-Flash: sliding_window_size of its released file counts the keys before the query alone."""
     if fields.get("sliding_window_size") is None or not _slides(types, layer):
         return by_layer_type(fields, types, layer)
-    return Window(fields.integer("sliding_window_size"))
+    return _before(fields, fields.integer("sliding_window_size") + 1)
 
 
 def window_or_size(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
     """Dots 3 Note: sliding_window, or sliding_window_size of its released file, or 512."""
     if not _slides(types, layer):
         return None
-    return _before(_size(fields) or _size(fields, "sliding_window_size") or 512)
+    return _before(fields, _size(fields) or _size(fields, "sliding_window_size") or 512)
 
 
 def half_before(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
@@ -225,7 +232,7 @@ def half_before(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys 
     if fields.states("sliding_window") or not _slides(types, layer):
         return by_layer_type(fields, types, layer)
     size = _size(fields, "local_attention")
-    return _before(None if size is None else size // 2)
+    return _before(fields, None if size is None else size // 2)
 
 
 def halves_of_window(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
