@@ -8,6 +8,10 @@ import time
 import numpy as np
 import pytest
 
+from posenc.diagnosis import Capture
+from posenc.diagnosis.model_capture import Recorded
+from posenc.models import from_config
+
 CONFIG = {
     "model_type": "llama",
     "rope_theta": 500_000.0,
@@ -26,6 +30,24 @@ class Rotary(torch.nn.Module):
 
 rotary = Rotary()
 """
+
+
+def test_keys_of_the_configs_in_records_are_waived(posenc, files):
+    """A record of `Capture.save` holds its config; arrays hold none, and are no config to read."""
+    q = np.random.default_rng(0).standard_normal((1, 4, 32, 64))
+    rotated = from_config(CONFIG).groups[0].rotary_encoding.rotation(np.arange(32))(q, layout="bhtd")
+    arrays = {"q": q, "q_rotated": rotated, "k": q, "k_rotated": rotated}
+    rotations = tuple(Recorded(arrays, layer, layout="bhtd") for layer in (0, 1))
+    for name, more in (("one", {"use_mrope": True}), ("other", {"use_mrope": True}), ("plain", {})):
+        Capture(rotations, config=CONFIG | more, attends="causal").save(files / f"{name}.npz")
+    ran = posenc("doctor", "one.npz", "other.npz", "--waive", "use_mrope")
+    assert (ran.code, ran.err) == (3, "")
+    assert "use_mrope = True is waived" in ran.out
+    np.savez(files / "arrays.npz", inv_freq=500_000.0 ** (-np.arange(32) / 32))
+    for sides, key in ((("plain.npz", "plain.npz"), "use_mrope"), (("a.json", "arrays.npz"), "nonsense")):
+        ran = posenc("doctor", *sides, "--waive", key)
+        assert ran.code == 2
+        assert f"waive must name keys of the config that posenc would otherwise reject; got {key!r}" in ran.err
 
 
 @pytest.fixture

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from posenc.explorer.views.config_view import ConfigView
 from posenc.models import from_config
 from posenc.models.layer_sentences import in_words
 
@@ -181,6 +183,15 @@ def test_what_rotates_besides_queries_and_keys_is_said_in_words(posenc, config):
     assert "indexer: RoPE: 64 of 128 channels from 64 of a head" in said
     assert "output: rotated back by as much" in said
     assert "numerics=" not in said
+
+
+def test_layers_that_draft_stand_in_words_and_in_data(posenc, config):
+    path = config(model_type="glm4_moe", head_dim=64, num_nextn_predict_layers=2, rope_scaling=None)
+    assert "draft  4-5" in posenc("explain", path).out
+    said = posenc("explain", path, "--json").data["groups"]
+    shown = ConfigView(config=json.loads(Path(path).read_text())).facts()["groups"]
+    for groups in (said, shown):
+        assert [(group["part"], group["layers"]) for group in groups] == [("text", [0, 1, 2, 3]), ("draft", [4, 5])]
 
 
 def test_pairs_of_time_height_and_width_are_told_apart(posenc, config):

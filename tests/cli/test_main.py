@@ -36,6 +36,9 @@ def test_every_verb_has_help_with_examples(posenc, verb):
     assert ran.out.count(f"  posenc {verb} ") >= 2 or f"  posenc {verb}\n" in ran.out
 
 
+ARTICLE = ["check", "--question", "article-rotary", "--answer", "mine.py:f"]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -92,6 +95,15 @@ def test_every_verb_has_help_with_examples(posenc, verb):
         (["check", "--answer", "3"], "answer must come with a question"),
         (["check", "--question", "nope"], "question must be one of"),
         (["check", "x.py:f", "--question", "lesson-1"], "target must be left out with a question"),
+        ([*ARTICLE, "--dim", "8", "--output", "g.csv"], "output must come with code to check; got a question"),
+        ([*ARTICLE, "--file", "x.py"], "file must come with code to check; got a question"),
+        ([*ARTICLE, "--seconds", "-1"], "seconds must be a finite number above 0"),
+        ([*ARTICLE, "--dim", "8", "--against", "RoPE(dim=8)"], "dim must be left out with against"),
+        (
+            ["claims", "shift_is_linear", "--workers", "2"],
+            "workers must be left out without --run; got 2. Leave it out.",
+        ),
+        (["claims", "--engine", "ray"], "engine must be left out without --run; got 'ray'. Leave it out."),
     ],
 )
 def test_errors_are_one_line_and_exit_with_2(posenc, words, says):

@@ -11,9 +11,11 @@ import pytest
 from posenc import testing
 from posenc.encodings.adds.nope import NoPE
 from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.scores.transformer_xl import TransformerXL
 from posenc.testing import ALL_CHECKS, Check, CheckFailed, check_encoding, checks_for, suite
+from posenc.testing.checks.grid_axes import every_axis_counts, uneven_grid
 from posenc.testing.named_check import close, refused, same_bits
 
 
@@ -229,6 +231,23 @@ def test_a_reference_shows_what_is_added_besides_and_infinities_are_equal(monkey
         found = published(check_encoding(rounded, reference=Hides(heads=4)))
         assert (found.status, says in found.sentence) == (status, True), found.sentence
         assert "inf" not in found.sentence
+
+
+class Confuses(AxialRoPE):
+    """Adds the last two of four coordinates."""
+
+    def rotation(self, positions, params=None, **keywords):
+        positions = np.asarray(positions)
+        added = positions[..., 2:].sum(-1, keepdims=True).repeat(2, -1)
+        return super().rotation(np.concatenate([positions[..., :2], added], -1), params, **keywords)
+
+
+def test_every_two_coordinates_are_told_apart():
+    fields = {"axis": (0, 1, 2, 3), "frequency_index": (0, 0, 0, 0), "frequency_dim": 2}
+    every_axis_counts.run(AxialRoPE(**fields))
+    with pytest.raises(CheckFailed, match=r"^coordinates 2 and 3: expected them to be told apart"):
+        every_axis_counts.run(Confuses(**fields))
+    assert len(set(uneven_grid(4).max(0))) == 4
 
 
 def test_a_nan_is_shown_as_a_nan():

@@ -201,5 +201,7 @@ def test_what_cannot_be_measured_is_one_line(folders, tmp_path, capsys, model, m
 def test_options_of_the_other_kind_of_model_are_refused(capsys):
     assert main(["extend", "--windows", "3"]) == 2
     assert "windows must be left out without --model; got 3. Leave it out." in capsys.readouterr().err
+    assert main(["extend", "--model", "anywhere", "--slurm", "slurm_partition=gpu"]) == 2
+    assert "slurm must be left out with --model; got ('slurm_partition=gpu',)." in capsys.readouterr().err
     assert main(["extend", "--model", "anywhere"]) == 2
     assert "text must be given with --model" in capsys.readouterr().err

@@ -243,6 +243,8 @@ def test_the_command_draws_and_writes_and_goes_on(tmp_path, capsys):
         (["--model", "nowhere"], "text must be given with --model"),
         (["--model", "nowhere", "--text", "missing.txt"], "text must name a readable file of UTF-8 text"),
         (["--model", "nowhere", "--seeds", "2"], "seeds must be left out with --model; got 2."),
+        (["--model", "nowhere", "--workers", "-3"], "workers must be left out with --model; got -3."),
+        (["--model", "nowhere", "--engine", "slurm"], "engine must be left out with --model; got 'slurm'."),
         (["--model", "nowhere", "--text", "text.txt"], "model must be decoder, encoder, encoder-decoder or a folder"),
         (["--task", "copy", "--text", "text.txt"], "text must be left out for the task copy"),
         (["--csv", "no/where.csv"], "csv must lie in a folder that exists; got 'no/where.csv'"),

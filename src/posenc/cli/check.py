@@ -107,8 +107,7 @@ class CheckVerb(Verb):
             )
         if self.target is None:
             raise ValueError("target must be FILE.py:NAME; got nothing. Write posenc check mine.py:MyEncoding.")
-        check_options(self._against, self.dim, self.base, self.layout)
-        check_limits(self._seconds, self._memory)
+        self._check_options()
         course = self._course(self.target)
         hide_streams()  # a file could write a verdict of its own where the report goes
         if course is not None:
@@ -116,6 +115,11 @@ class CheckVerb(Verb):
         with working("calling the code, and searching for its mistake"):
             report = self.report(self.target)
         return of_report(report, report.exit_code, verdict=report.verdict)
+
+    def _check_options(self) -> None:
+        """Refuse options that no code could be checked under, before any runs."""
+        check_options(self._against, self.dim, self.base, self.layout)
+        check_limits(self._seconds, self._memory)
 
     @property
     def _against(self) -> Encoding | None:
@@ -173,8 +177,12 @@ class CheckVerb(Verb):
         listed = ("question", "answer") if self.questions else ()
         names = ("dim", "base", "against", "layout", "file", "output", "seconds", "memory", *listed)
         stated = [name for name in names if getattr(self, name) is not None]
-        if stated and (self.questions or not is_code or stated[0] in ("file", "output")):
-            raise ValueError(f"{stated[0]} must come with code to check; got a question. Leave --{stated[0]} out.")
+        refused = [name for name in stated if not is_code or self.questions or name in ("file", "output")]
+        if refused:
+            raise ValueError(f"{refused[0]} must come with code to check; got a question. Leave --{refused[0]} out.")
+        if is_code:
+            self._check_options()
+            hide_streams()
         return grade.graded_answer(self.question, self.answer, self.target, self.report)
 
 

@@ -58,6 +58,8 @@ class ClaimsVerb(run_engine.EngineVerb):
     """Where --run trains: processes of this machine, Ray, or Slurm."""
 
     def run(self) -> Answer:
+        if not self.run_again:
+            self.check_trains("without --run")
         chosen = {name: claim_catalog.claim(name) for name in dict.fromkeys(self.names or claim_catalog.NAMES)}
         known = self._known(chosen)
         if not self.run_again:

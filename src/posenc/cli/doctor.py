@@ -76,7 +76,8 @@ class DoctorVerb(Verb):
         expected = self.expected if _is_record(self.expected) else encoding_or_path("expected", self.expected)
         actual = self._actual()
         self._only_for_arrays(expected)
-        each_waived_has_an_effect((expected, actual), self.waive)
+        if self.waive:
+            each_waived_has_an_effect(tuple(map(_config_of, (expected, actual))), self.waive)
         options = attributes(self, "layer", "layout", "part", "length", "waive")
         with working("comparing, and searching for the mistake behind a difference"):
             diagnosis = diagnose(expected, actual, **options)
@@ -122,6 +123,11 @@ def _depends_on_length(expected: Any) -> bool:
 def _is_record(text: str) -> bool:
     """Whether this is a file that `Capture.save` wrote."""
     return Path(text).suffix == ".npz" and Path(text).is_file() and FACTS in from_file(Path(text))
+
+
+def _config_of(side: Any) -> Any:
+    """The config in a file that `Capture.save` wrote; any other side as it is."""
+    return dict(Capture.load(side).config) if isinstance(side, str) and _is_record(side) else side
 
 
 def _is_model(given: Any) -> bool:

@@ -12,7 +12,7 @@ from posenc.cli.inputs import model
 from posenc.models.layer_sentences import in_words
 
 if TYPE_CHECKING:
-    from posenc.models import ModelPositions
+    from posenc.models import LayerGroup, ModelPositions
 
 
 def explain_config(path: str, *, length: int | None, waive: tuple[str, ...]) -> Answer:
@@ -42,15 +42,20 @@ def position_lines(positions: ModelPositions) -> Iterator[str]:
     from posenc.models import fingerprint
 
     yield Heading(f"{positions.model_type}   (fingerprint {fingerprint(positions)})")
-    groups = (*positions.groups, *positions.draft)
+    groups = _groups(positions)
     rows = [(group.part, _runs(group.layers), group.attention, "; ".join(in_words(group))) for group in groups]
     yield from columns(("part", "layers", "attention", "positions"), rows)
     yield Heading("\nwhere the values come from")
-    yield from (f"  {value}" for value in dict.fromkeys(value for group in positions.groups for value in group.values))
-    notes = dict.fromkeys([*positions.notes, *(note for group in positions.groups for note in group.notes)])
+    yield from (f"  {value}" for value in dict.fromkeys(value for group in groups for value in group.values))
+    notes = dict.fromkeys([*positions.notes, *(note for group in groups for note in group.notes)])
     if notes:
         yield Heading("\nnotes")
         yield from (f"  {note}" for note in notes)
+
+
+def _groups(positions: ModelPositions) -> tuple[LayerGroup, ...]:
+    """Groups of all layers, also of those that draft tokens."""
+    return (*positions.groups, *positions.draft)
 
 
 def _runs(layers: tuple[int, ...]) -> str:
@@ -71,7 +76,7 @@ def positions_as_facts(positions: ModelPositions) -> dict[str, Any]:
             "words": in_words(group),
             "fingerprints": [fingerprint(encoding) for encoding in group.encodings],
         }
-        for group in positions.groups
+        for group in _groups(positions)
     ]
     return {
         "model_type": positions.model_type,

@@ -78,8 +78,9 @@ def _each_has_an_effect(path: str, length: int | None, waive: tuple[str, ...], f
 
 
 def each_waived_has_an_effect(sides: tuple[Any, ...], waive: tuple[str, ...]) -> None:
-    """Refuse a waived key without which every config among `sides` reads the same."""
-    configs = [side for side in sides if isinstance(side, dict) or (isinstance(side, str) and is_config(side))]
+    """Refuse a waived key without which every config among `sides` reads the same; files of arrays hold none."""
+    configs: list[str | dict[str, Any]] = [side for side in sides if isinstance(side, dict)]
+    configs += [side for side in sides if isinstance(side, str) and is_config(side) and not side.endswith(WEIGHTS)]
     for left_out in dict.fromkeys(waive):
         others = tuple(key for key in waive if key != left_out)
         if all(_reads_the_same(path, None, others, _read(path, None, waive)) for path in configs):

@@ -104,6 +104,8 @@ class FrequenciesVerb(run_engine.EngineVerb):
 
     def _check(self) -> None:
         """Refuse options of the other kind of model, and files that could not be written at the end."""
+        if self.model is not None:
+            self.check_trains("with --model")
         check_kind_of_model(self, OF_LAB, OF_CHECKPOINT)
         if self.csv is not None and not self.csv.absolute().parent.is_dir():
             raise ValueError(f"csv must lie in a folder that exists; got {str(self.csv)!r}. Make the folder first.")

@@ -33,6 +33,12 @@ class EngineVerb(Verb):
     slurm: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE")] = dataclasses.field(default=(), kw_only=True)
     """Parameters of submitit for --engine slurm."""
 
+    def check_trains(self, why_not: str) -> None:
+        """Refuse the engine's options where nothing is trained: "with --model", say."""
+        for name, left_out in (("engine", "local"), ("workers", None), ("slurm", ())):
+            if (value := getattr(self, name)) != left_out:
+                raise ValueError(f"{name} must be left out {why_not}; got {value!r:.80}. Leave it out.")
+
     def engine_in(self, folder: Path, name: Name | Together, device: str = "cpu") -> Engine:
         """Engine of a name, whose results are kept in a folder."""
         return engine(name, workers=self.workers, folder=folder, options=self.slurm, device=device)

@@ -24,11 +24,12 @@ class ConfigView(View):
     def facts(self) -> dict[str, Any]:
         config = checked_config("config", self.config)
         positions = from_config(config)
-        notes = [*positions.notes, *(note for group in positions.groups for note in group.notes)]
+        groups = (*positions.groups, *positions.draft)
+        notes = [*positions.notes, *(note for group in groups for note in group.notes)]
         return {
             "model_type": positions.model_type,
             "fingerprint": fingerprint(positions),
-            "groups": [_group(group) for group in positions.groups],
+            "groups": [_group(group) for group in groups],
             "notes": list(dict.fromkeys(notes)),
             "engines": answers_for(config),
             "code": script('print(models.from_config("config.json"))'),
