@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ import torch
 
 from posenc import RoPE
 from posenc.cli import main
-from posenc.lab.extension_study.run_study import extend
+from posenc.frequencies import DynamicNTK
+from posenc.lab.extension_study.run_study import _at_every_length, begun, extend, with_other_encoding
 from posenc.lab.extension_study.study import (
     Extended,
     Extension,
@@ -22,7 +24,7 @@ from posenc.lab.extension_study.study_summary import StudySummary, planned_ways,
 from posenc.lab.extension_study.ways import extension_candidates, searched
 from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress
-from posenc.lab.scoring import Examination, by_depth
+from posenc.lab.scoring import Examination, by_context, by_depth
 from posenc.lab.tasks.lookup import Needle
 from posenc.lab.tasks.task_table import experiment
 
@@ -69,6 +71,20 @@ def test_the_ways_are_those_of_the_planner_and_more():
     found = searched(encoding, [2.0] * 8, 64, 256)
     assert found.long.frequencies.radians() == pytest.approx(before / 2)
     assert found.short.frequencies.radians() == pytest.approx(before)
+
+
+def test_dynamic_reads_each_length_with_its_own_frequencies():
+    """Those of the longest length were once used for every length beyond the trained one."""
+    planned = study()
+    trial, encoding = begun(planned)
+    (dynamic,) = (way for way in extension_candidates(encoding, 16, 64, 16) if way.name == "dynamic")
+    assert [dynamic.at(n, 16).scaling.length for n in planned.lengths] == [16, 32, 48, 64]
+    measured = dict(_at_every_length(planned, trial, dynamic))
+    for length in planned.lengths:
+        own = replace(encoding, scaling=DynamicNTK(4.0, 16, length))
+        alone = by_context(with_other_encoding(trial, own).examination, (16, 64), (length,), 8)
+        assert measured[length] == (dict(alone)[length],)
+    assert extension_candidates(encoding, 16, 64, 16)[1].at(32, 16).scaling.factor == 4.0
 
 
 def test_depths_are_equally_many_and_in_order():

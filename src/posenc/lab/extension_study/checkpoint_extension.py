@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -14,9 +14,8 @@ import numpy as np
 from posenc.core.declared_fields import Declared, Instance, Whole
 from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import DynamicNTK
 from posenc.lab.experiment import digest
-from posenc.lab.extension_study.ways import extension_candidates
+from posenc.lab.extension_study.ways import at_length, extension_candidates
 from posenc.lab.kept_measurements import KeptMeasurements
 from posenc.lab.models.checkpoint import LoadedDecoder, spread_windows, state_of_folder
 from posenc.models import from_config
@@ -179,10 +178,7 @@ class CheckpointWay(NamedTuple):
     def at(self, length: int, trained: int) -> Encoding | None:
         """Encoding for `length` tokens: `short` up to the trained length, else `long`, with DynamicNTK at `length`."""
         chosen = self.short if length <= trained else self.long
-        inner = unwrapped(chosen)
-        if isinstance(chosen, RotaryEncoding) and isinstance(inner, RoPE) and isinstance(inner.scaling, DynamicNTK):
-            return rewrapped(chosen, replace(inner, scaling=replace(inner.scaling, length=length)))
-        return chosen
+        return None if chosen is None else at_length(chosen, length)
 
 
 class MeasuredLength(NamedTuple):

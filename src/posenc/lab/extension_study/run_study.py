@@ -92,31 +92,29 @@ def _rotation(trial: Trial) -> RoPE:
 
 def _measured(study: Study, trial: Trial, way: ExtensionCandidate) -> Iterator[Extended]:
     """Measure a way before and after tuning."""
-    long, short = with_other_encoding(trial, way.long), with_other_encoding(trial, way.short)
-    yield Extended(way.name, repr(way.long), 0, _within_and_beyond(study, long, short))
+    yield Extended(way.name, repr(way.long), 0, _at_every_length(study, trial, way))
     if study.tuning:
-        for _ in _trained(long, study.tuning, trial.experiment.rate * TUNING_RATE, study.length):
+        tuned = with_other_encoding(trial, way.long)
+        for _ in _trained(tuned, study.tuning, trial.experiment.rate * TUNING_RATE, study.length):
             pass
-        short.model.load_state_dict(long.model.state_dict())
-        yield Extended(way.name, repr(way.long), study.tuning, _within_and_beyond(study, long, short))
+        yield Extended(way.name, repr(way.long), study.tuning, _at_every_length(study, tuned, way))
 
 
-def _within_and_beyond(study: Study, long: Trial, short: Trial) -> tuple[tuple[int, tuple[float, ...]], ...]:
-    """Measure lengths up to the trained one with the model `short`, and longer ones with `long`."""
-    trained = study.experiment.length
-    within, beyond = ([n for n in study.lengths if (n <= trained) is inside] for inside in (True, False))
-    return (*_measured_at(study, short, within), *_measured_at(study, long, beyond))
+def _at_every_length(study: Study, trial: Trial, way: ExtensionCandidate) -> tuple[tuple[int, tuple[float, ...]], ...]:
+    """Measure each length with the encoding that the way has for it."""
+    found = []
+    for length in study.lengths:
+        exam = with_other_encoding(trial, way.at(length, study.experiment.length)).examination
+        found.append((length, _measured_at(study, exam, length)))
+    return tuple(found)
 
 
-def _measured_at(study: Study, trial: Trial, lengths: list[int]) -> Iterator[tuple[int, tuple[float, ...]]]:
-    exam = Examination(trial.model.eval(), trial.task, trial.streams.samples, trial.place)
-    if isinstance(trial.task, Needle):
-        for length in lengths:
-            yield length, by_depth(exam, length, sequences=study.sequences)
-        return
+def _measured_at(study: Study, exam: Examination, length: int) -> tuple[float, ...]:
+    if isinstance(exam.task, Needle):
+        return by_depth(exam, length, sequences=study.sequences)
     ends = (study.experiment.length, study.length)
-    for context, loss in by_context(exam, ends, contexts=lengths, windows=study.sequences):
-        yield context, (loss,)
+    ((_, loss),) = by_context(exam, ends, contexts=(length,), windows=study.sequences)
+    return (loss,)
 
 
 def _searched_way(study: Study, trial: Trial, encoding: RoPE) -> ExtensionCandidate:

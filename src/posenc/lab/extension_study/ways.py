@@ -9,11 +9,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posenc.core.doors import Encoding
+from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.encodings.adds.nope import NoPE
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import Clipped, LongRoPE, NTKByParts, NTKFixed, NTKMixed, Proportional, Resonance, YaRN
+from posenc.frequencies import (
+    Clipped,
+    DynamicNTK,
+    LongRoPE,
+    NTKByParts,
+    NTKFixed,
+    NTKMixed,
+    Proportional,
+    Resonance,
+    YaRN,
+)
 from posenc.models.extension_planning.planner import scaling_candidates
+from posenc.models.extension_planning.snippets import rewrapped
+from posenc.models.pair_rotation import unwrapped
 
 #: Su 2023, kexue.fm/archives/9706, in the published patch.
 MIXED = 0.75
@@ -38,6 +50,24 @@ class ExtensionCandidate(NamedTuple):
     name: str
     long: Encoding
     short: Encoding
+
+    def at(self, length: int, trained: int) -> Encoding:
+        """Encoding for `length` tokens: `short` up to the trained length, else `long`, with DynamicNTK at `length`."""
+        return self.short if length <= trained else at_length(self.long, length)
+
+
+def at_length(encoding: Encoding, length: int) -> Encoding:
+    """An encoding whose frequencies are those of a length, where they follow it as those of DynamicNTK do.
+
+    Example:
+        >>> from posenc.frequencies import DynamicNTK
+        >>> at_length(RoPE(dim=16, scaling=DynamicNTK(4.0, 64, 256)), 128).scaling.length
+        128
+    """
+    inner = unwrapped(encoding)
+    if isinstance(encoding, RotaryEncoding) and isinstance(inner, RoPE) and isinstance(inner.scaling, DynamicNTK):
+        return rewrapped(encoding, replace(inner, scaling=replace(inner.scaling, length=length)))
+    return encoding
 
 
 def extension_candidates(encoding: RoPE, trained: int, length: int, width: int) -> tuple[ExtensionCandidate, ...]:
