@@ -25,6 +25,7 @@ from posenc.lab.extension_study.ways import extension_candidates, searched
 from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress
 from posenc.lab.scoring import Examination, by_context, by_depth
+from posenc.lab.tasks.corpus import text_options
 from posenc.lab.tasks.lookup import Needle
 from posenc.lab.tasks.task_table import experiment
 
@@ -137,6 +138,18 @@ def test_a_study_is_known_by_all_its_fields():
     assert Extension.from_json(Extension(one, ()).to_json()).study.identity == one.identity
     assert len({one.identity, study(seed=1).identity, study(tuning=1).identity, study(sequences=9).identity}) == 4
     assert [each.experiment.seed for each in plan_extension("RoPE(dim=16)", ("needle",), seeds=2)] == [0, 1]
+    (planned,) = plan_extension("RoPE(dim=16)", ("character-lm",), seeds=1)
+    assert planned.experiment.options == text_options(""), "the text of another Python is another study"
+    assert "learning rate 0.002, text the task's own; tuned" in StudySummary((Extension(planned, ()),)).conditions()
+    with pytest.raises(ValueError, match="length must be an integer from 2 to"):
+        plan_extension("RoPE(dim=16)", ("needle",), length=0)
+
+
+def test_studies_of_other_versions_are_not_gone_on_with(tmp_path, capsys):
+    first, _ = plan_extension("RoPE(dim=16)", ("needle",), seeds=2)
+    write_extension(tmp_path, Extension(first, (), versions=(("numpy", "1.0"),)))
+    assert main(["extend", "--task", "needle", "--seeds", "2", "--out", str(tmp_path)]) == 2
+    assert "out must hold results of one set of versions; " in capsys.readouterr().err
 
 
 @pytest.mark.nightly

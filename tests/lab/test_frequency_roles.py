@@ -1,6 +1,7 @@
 """Pairs are stopped, averaged and removed as a reader would do it by hand in the weights of a model."""
 
 import csv
+import dataclasses
 import json
 
 import numpy as np
@@ -14,12 +15,21 @@ from posenc.cli import main
 from posenc.lab.frequency_roles.altered_pairs import AlteredHead, AlteredPairs
 from posenc.lab.frequency_roles.checkpoint_roles import CheckpointPlan, CheckpointSubject, roles_of_checkpoint
 from posenc.lab.frequency_roles.lab_roles import LabSubject, study_roles
-from posenc.lab.frequency_roles.roles import FrequencyRoles, PairChange, RolesStudy, halves, planned_changes
+from posenc.lab.frequency_roles.roles import (
+    Cost,
+    FrequencyRoles,
+    PairChange,
+    RolesStudy,
+    halves,
+    planned_changes,
+)
 from posenc.lab.frequency_roles.rotated_layers import rotary_layers
+from posenc.lab.frequency_roles.run_roles import plan_roles
 from posenc.lab.kept_measurements import KeptMeasurements
 from posenc.lab.models.checkpoint import LoadedDecoder
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.prepare import prepare
+from posenc.lab.tasks.corpus import text_options
 from posenc.lab.tasks.task_table import experiment
 from posenc.transformers.swapping.own_positions import own_positions
 from posenc.transformers.swapping.swap import swap
@@ -203,6 +213,23 @@ def test_a_stopped_measurement_goes_on_where_it_was(llama, tmp_path, monkeypatch
     path.write_text(path.read_text().replace("0.", "1.", 1))
     with pytest.raises(ValueError, match=r"roles\.jsonl, line \d+ is damaged: .* Delete the line"):
         KeptMeasurements(path)
+
+
+def test_measurements_of_other_batches_texts_and_versions_do_not_mix(llama, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("posenc.lab.frequency_roles.checkpoint_roles.state_of_folder", lambda path: [])
+    plan = CheckpointPlan("a text", "model", 20, 3)
+    assert plan.identity(llama.checkpoint) != plan.identity(dataclasses.replace(llama.checkpoint, batch=1))
+    first, _ = plan_roles(seeds=2)
+    assert first.experiment.options == text_options("")
+    assert plan_roles(task="needle", seeds=1)[0].experiment.options == ()
+    words = ["frequencies", "--seeds", "2", "--out", str(tmp_path)]
+    with KeptMeasurements(tmp_path / "roles.jsonl") as kept:
+        old = FrequencyRoles("", 0, 64, 128, (), Cost(1.0, 0.5), (), (("torch", "1.13.0"),))
+        kept.add(first.identity, old.to_fields())
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "has torch 1.13.0, and here is torch 2." in said
+    assert "Use another --out.\n" in said
 
 
 def test_pairs_and_heads_that_are_not_there_are_refused():

@@ -145,7 +145,7 @@ class CompareVerb(run_engine.EngineVerb):
         sweep, engine = self._sweep(), self.engine_in(self.out, self.engine, device)
         stored = read(self.out)  # before anything that takes time
         if not self.mix_versions:
-            check_versions(stored.results.values(), str(self.out))
+            check_versions(stored.results.values(), str(self.out), may_mix=True)
         plan = self._plan()
         self._check_paths(plan)
         cost = plan_cost(plan, sweep, device if self.engine == "local" else "cpu")

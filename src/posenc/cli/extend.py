@@ -25,7 +25,7 @@ from posenc.lab.extension_study.study import (
     write_extension,
 )
 from posenc.lab.extension_study.study_summary import StudySummary, summaries
-from posenc.lab.running import Engine, RunEvent
+from posenc.lab.running import Engine, RunEvent, check_versions
 
 WORK = "posenc.lab.extension_study.run_study:work"
 #: Options of models that are trained here, and of one's own.
@@ -117,8 +117,10 @@ class ExtendVerb(run_engine.EngineVerb):
         for study in studies[: len(tasks)]:  # the first seed of each task
             begun(study)
         engine = self.engine_in(self.out, self.engine)
-        missing = [study for study in studies if read_extension(self.out, study) is None]
+        finished = {study: read_extension(self.out, study) for study in studies}
+        missing = [study for study, found in finished.items() if found is None]
         if missing:
+            check_versions([found for found in finished.values() if found is not None], str(self.out))
             run_with_progress(_run(missing, engine, self.out), len(missing))
         return extension_answer(self.out, studies)
 

@@ -18,6 +18,7 @@ from posenc.lab.frequency_roles.roles import FrequencyRoles, Level
 from posenc.lab.frequency_roles.roles_summary import RolesSummary
 from posenc.lab.frequency_roles.run_roles import KEPT, kept_roles, missing_studies, plan_roles, run_studies
 from posenc.lab.kept_measurements import KeptMeasurements
+from posenc.lab.running import check_versions
 from posenc.lab.tasks.corpus import text_of
 
 #: Options of models that are trained here, and of one's own.
@@ -120,6 +121,7 @@ class FrequenciesVerb(run_engine.EngineVerb):
         engine = self.engine_in(self.out, self.engine)
         with KeptMeasurements(self.out / KEPT) as kept:
             if missing := missing_studies(studies, kept):
+                check_versions(kept_roles(studies, kept).values(), str(self.out))
                 run_with_progress(run_studies(missing, engine, kept), len(missing))
             return list(kept_roles(studies, kept).values()), len(studies)
 

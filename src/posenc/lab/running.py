@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from posenc.lab.engines.events import Event, Failure, Job
 from posenc.lab.experiment import Experiment
@@ -87,12 +87,21 @@ def run_missing(
             (store.folder / CHECKPOINTS).rmdir()
 
 
-def check_versions(results: Iterable[Result], name: str) -> None:
+class Versioned(Protocol):
+    """Result that says by which versions of packages it was made."""
+
+    @property
+    def versions(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of a package and its version."""
+
+
+def check_versions(results: Iterable[Versioned], name: str, *, may_mix: bool = False) -> None:
     """Check that results come from the package versions that are installed here.
 
     Args:
         results: That others will be added to.
         name: Of their folder.
+        may_mix: Whether the command has the option --mix-versions.
 
     Raises:
         ValueError: They are not.
@@ -105,7 +114,7 @@ def check_versions(results: Iterable[Result], name: str) -> None:
             theirs, ours = (", ".join(f"{each} {of[each]}" for each in other) for of in (there, here))
             raise ValueError(
                 f"out must hold results of one set of versions; {name!r} has {theirs}, and here is {ours}. Use another "
-                "--out, or --mix-versions, which the report then says."
+                f"--out{', or --mix-versions, which the report then says' if may_mix else ''}."
             )
 
 

@@ -194,12 +194,15 @@ def plan_extension(
     changes: dict[str, Any] = {} if steps is None else {"steps": steps}
     if trained is not None:
         changes |= {"length": trained, "test_lengths": (trained,)}
-    options = {} if text is None else {"options": text_options(str(text))}
+    # The text of another Python is another task.
+    options = {"options": text_options("" if text is None else str(text))} if TASKS[0] in tasks else {}
 
     def study(task: str, seed: int) -> Study:
         usual = BUDGETS[task]
         own = usual.training | changes | (options if task == TASKS[0] else {})
-        return Study(experiment(encoding, task, seed, **own), length or usual.length, tuning, usual.sequences)
+        return Study(
+            experiment(encoding, task, seed, **own), usual.length if length is None else length, tuning, usual.sequences
+        )
 
     return tuple(study(task, seed) for seed in range(seeds) for task in dict.fromkeys(tasks))
 

@@ -99,7 +99,8 @@ class StudySummary:
         """Training of the models in a line: a verdict holds for this and no more."""
         one, measured = self.study.experiment, "needles found" if self.finds else "loss of the same last tokens, nats"
         seeds = ", ".join(str(each.study.experiment.seed) for each in self.extensions)
-        options = "".join(f", {name} {option}" for name, option in one.options if name != "digest")
+        own_text = "the task's own"
+        options = "".join(f", {name} {option or own_text}" for name, option in one.options if name != "digest")
         return (
             f"{one.task}: {one.encoding} from {one.length} to {self.study.length} tokens; {measured}; {one.model}, "
             f"width {one.width}, {one.layers} layers, {one.heads} heads; {one.steps} steps of {one.batch} sequences, "

@@ -112,8 +112,11 @@ class CheckpointPlan(Declared):
     windows: Annotated[int, Whole(1, 1 << 16)]
 
     def identity(self, checkpoint: LoadedDecoder) -> str:
-        """Digest that names the measurements; it changes with files, dtype, device, text, length and windows."""
-        facts = [state_of_folder(checkpoint.path), digest(self.text), self.length, self.windows]
+        """Digest that names the measurements; it changes with files, dtype, device, batch, text, length and windows.
+
+        A pair is averaged over the windows that are read at once, so their number is part of it.
+        """
+        facts = [state_of_folder(checkpoint.path), digest(self.text), self.length, self.windows, checkpoint.batch]
         return digest(json.dumps([*facts, str(checkpoint.model.dtype), checkpoint.device]))
 
 
@@ -150,7 +153,8 @@ def roles_of_checkpoint(
             kept.add(names[change], known[change])
             yield len(known), len(changes)
     versions = tuple((name, version(name)) for name in ("posenc", "torch", "transformers"))
-    name = f"{checkpoint.path} ({checkpoint.model.dtype}, {checkpoint.device})".replace("torch.", "")
+    kind = f"{checkpoint.model.dtype}, {checkpoint.device}, {checkpoint.batch} windows at once".replace("torch.", "")
+    name = f"{checkpoint.path} ({kind})"
     unchanged, costs = Cost(*kept.known[f"{identity} unchanged"]), tuple((change, known[change]) for change in changes)
     yield FrequencyRoles(name, None, plan.length, len(windows), layers, unchanged, costs, versions)
 

@@ -55,8 +55,8 @@ def plan_roles(
         raise ValueError(f"text must be left out for the task {task}, which reads none. Use character-lm.")
     length = row.length if length is None else length
     changes: dict[str, Any] = {"length": length, "test_lengths": (length,), "steps": steps, "batch": 16}
-    if text is not None:
-        changes["options"] = text_options(text)
+    if issubclass(row.kind, CharacterLM):  # the text of another Python is another task
+        changes["options"] = text_options(text or "")
     return tuple(RolesStudy(experiment(encoding, task, seed, **changes), by, windows) for seed in range(seeds))
 
 
