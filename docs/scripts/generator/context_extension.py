@@ -41,12 +41,12 @@ gives, but for the parts that name a command of their own; the results are in `d
 page took MINUTES minutes of processor time. Other rotations, lengths, budgets and your own text are options (`posenc
 extend --help`).
 
-Most ways change the frequencies for every context, also for one within the trained length; `dynamic` and `searched`
-have frequencies of their own for each length. `searched` is LongRoPE with divisors found by a small search on the model
-itself, on training text; `clipped` slows the pairs that made no full revolution in training to a standstill, little by
-little, `slow pairs stopped` (p-RoPE) all of them at once, and `no positions` is DroPE: the rotation is left out.
-`NTKAware` is the planner's larger base. ReRoPE is missing: it reads a key at two positions at once, which no rotation
-of queries and keys does.
+Most ways change the frequencies for every context, also for one within the trained length; `dynamic` has frequencies
+of its own for each length, and `searched` one set up to the trained length and one beyond. `searched` is LongRoPE with
+divisors found by a small search on the model itself, on training text; `clipped` slows the pairs that made no full
+revolution in training to a standstill, little by little, `slow pairs stopped` (p-RoPE) all of them at once, and `no
+positions` is DroPE: the rotation is left out. `NTKAware` is the planner's larger base. ReRoPE is missing: it reads a
+key at two positions at once, which no rotation of queries and keys does.
 """
 LOSS = """The last 16 tokens of each text are read with more and more before them. If a longer context
 helped, the loss at its end would be below that at the trained length, which is what a cut text gives. Here it never is:
