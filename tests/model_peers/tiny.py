@@ -114,9 +114,10 @@ MODEL_OF = {
 
 #: Keys of windows, each with a value that few classes have by default.
 WINDOWS = {"use_sliding_window": True, "max_window_layers": 2, "sliding_window": 3}
-#: use_bidirectional_attention of types whose windows it changes. Layers of diffusion_gemma_text run with neither this
-#: nor is_causal.
+#: use_bidirectional_attention of types whose windows it changes.
 BOTH_SIDES = {"gemma3_text": True, "gemma4_text": "all", "gemma4_unified_text": "all"}
+#: Types whose layers do not run where is_causal is false, or whose window is one for the tokens that they generate.
+CAUSAL_ALONE = {"diffusion_gemma_text", "unlimited_ocr_text"}
 
 
 def other_windows(config: Any) -> dict[str, dict[str, Any]]:
@@ -127,7 +128,7 @@ def other_windows(config: Any) -> dict[str, dict[str, Any]]:
         made["not used"] = {"use_sliding_window": False, "sliding_window": 3}
     if config.model_type in BOTH_SIDES:
         made["both sides"] = {"use_bidirectional_attention": BOTH_SIDES[config.model_type], "sliding_window": 3}
-    if held.get("sliding_window") is not None and config.model_type != "diffusion_gemma_text":
+    if held.get("sliding_window") is not None and config.model_type not in CAUSAL_ALONE:
         made["not causal"] = {"is_causal": False, "sliding_window": 3}
     types = held.get("layer_types")
     if isinstance(types, list) and len(set(types)) > 1:
