@@ -102,9 +102,10 @@ class ExtendVerb(run_engine.EngineVerb):
     """Where to train: processes of this machine, Ray, or Slurm."""
 
     def run(self) -> Answer:
-        check_kind_of_model(self, OF_TRAINED, OF_CHECKPOINT)
         if self.model is not None:
             self.check_trains("with --model")
+        check_kind_of_model(self, OF_TRAINED, OF_CHECKPOINT)
+        if self.model is not None:
             from posenc.cli.extend_model import answer_of_model
 
             options = attributes(self, *OF_CHECKPOINT, "trained", "length")
