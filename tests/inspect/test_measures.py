@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from posenc.compose import Partial, Scaled, Sum
+from posenc.compose import Concatenated, Partial, Scaled, Sum
 from posenc.encodings.adds.count import Count
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
+from posenc.encodings.adds.fourier_features import FourierFeatures
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.nope import NoPE
 from posenc.encodings.adds.one_sine import OneSine
+from posenc.encodings.adds.random_fourier_features import RandomFourierFeatures
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
@@ -20,7 +22,9 @@ from posenc.inspect import (
     binary_counting,
     derivative,
     dials,
+    input_sum,
     position_change,
+    position_table,
     properties,
     rotation_error,
     rotation_matrices,
@@ -34,6 +38,7 @@ from posenc.inspect.properties import closest
 from posenc.inspect.rounding import to_bfloat16
 from posenc.inspect.sinusoid_channels import sinusoid_channels
 from posenc.learn import ladder_figures, score_terms
+from posenc.learn.worked_examples.added_score import added_score
 
 CONVENTIONS = (
     Sinusoidal(dim=8),
@@ -231,6 +236,34 @@ def test_binary_counting_and_dials_are_refused_where_they_do_not_fit():
         dials(Sinusoidal(dim=4), 1.5)
     with pytest.raises(TypeError, match="encoding must have frequencies"):
         dials(ALiBi(heads=2), 1)
+
+
+def test_the_analogy_with_bits_knows_pairs_in_any_order():
+    """FourierFeatures(bands=3) has the wavelengths 2, 1 and 0.5: the slowest first."""
+    fastest, growth = binary_counting(8, 3, FourierFeatures(bands=3)).corrections()[1:3]
+    assert "fastest pair has period 0.500, not 2" in fastest
+    assert "each period is 0.5 times the one before, between 0.5 and 2.0." in growth
+    assert "coarse in the first pairs and fine in the last" in str(spectrum(FourierFeatures(bands=3)))
+    assert "its cosine flips with every number" in binary_counting(8, 3, FourierFeatures(bands=1)).corrections()[1]
+    drawn = RandomFourierFeatures(features=2)  # its first frequency is negative
+    lengths = sorted(2 * math.pi / abs(frequency) for frequency in drawn.frequencies.radians())
+    fastest, growth = binary_counting(8, 3, drawn).corrections()[1:3]
+    assert f"fastest pair has period {lengths[0]:.3f}" in fastest
+    assert f"between {lengths[0]:.1f} and {lengths[1]:.1f}." in growth
+    assert "one pair alone" in binary_counting(2, 1, Sinusoidal(dim=2)).corrections()[2]
+
+
+def test_an_appended_encoding_is_not_added():
+    """`attach` widens the embedding by it; a sum with it is the input of no layer."""
+    appended = Concatenated(Count())
+    for measure in (
+        lambda: input_sum("Dog bites man", appended),
+        lambda: added_score(appended, [1.0], [2.0], position=1, key=0),
+        lambda: position_change(appended),
+    ):
+        with pytest.raises(TypeError, match=r"^encoding must be added to the embedding; got Concatenated"):
+            measure()
+    assert position_table(appended, [3]).rows.tolist() == [[4.0]]
 
 
 def test_dials_far_away_and_counted_from_one():

@@ -130,6 +130,11 @@ def test_waves_are_sines_of_their_pairs_around_their_own_lines():
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["pair 0\nperiod 6.283", "pair 2\nperiod 628.3"]
 
 
+def test_waves_begin_where_the_encoding_begins_to_count():
+    axes = plot.waves(Sinusoidal(dim=8, start=1), [0], 30)
+    assert axes.lines[1].get_ydata()[0] == pytest.approx(math.sin(1), abs=CLOSE)
+
+
 def test_waves_left_to_themselves_show_what_turns_and_the_slowest():
     axes = plot.waves(RoPE(dim=128), length=100)
     shown = [int(str(line.get_label()).split()[1]) for line in axes.lines if str(line.get_label()).startswith("pair")]
@@ -309,18 +314,6 @@ def test_differences_of_nothing_are_no_error():
     (axes,) = plot.differences(Sinusoidal(dim=8), None, (3, 3))
     assert axes.lines[0].get_ydata().tolist() == [0.0] * 8
     assert [text.get_text() for text in axes.texts] == ["0.0%"] * 4
-
-
-def test_what_is_learned_is_called_untrained_unless_it_is_given():
-    encoding = T5Bias(heads=2)
-    given = encoding.init(np.random.default_rng(1))
-    assert "untrained" in plot.bias(encoding).get_title()
-    assert "untrained" not in plot.bias(encoding, params=given).get_title()
-    assert "untrained" not in plot.bias(ALiBi(heads=2)).get_title()
-    for draw in (plot.heatmap, plot.dimensions, plot.similarity):
-        learned = Learned(dim=32, length=100)
-        assert "untrained" in draw(learned).get_title()
-        assert "untrained" not in draw(learned, params=learned.init(np.random.default_rng(1))).get_title()
 
 
 def test_curves_draws_each_name_in_its_own_way():

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc import CayleySTRING, axial, models, plot
+from posenc import CayleySTRING, FoPE, axial, models, plot
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
@@ -245,3 +245,10 @@ def test_the_pictures_of_the_docs_are_there_and_small():
     files = list(folder.glob("*.png"))
     assert {"first.png", "heatmap.png", "dials.png", "rotated.png", "differences.png"} <= {file.name for file in files}
     assert max(file.stat().st_size for file in files) < 60_000
+
+
+def test_rotations_that_differ_by_head_are_refused_where_one_is_drawn():
+    for draw in (plot.rotation_matrix, plot.rotation, plot.rotated, plot.differences, plot.heatmap):
+        with pytest.raises(TypeError, match=r"^encoding must rotate .*every head.*; got FoPE"):
+            draw(FoPE(dim=4, heads=2, length=100))
+    assert "FoPE" in plot.pairing(FoPE(dim=4, heads=2, length=100)).get_title()

@@ -25,7 +25,7 @@ class BinaryCounting(text_lines.Lines):
         periods: Period of each bit, twice its flips, (bits,).
         encoding: The encoding next to them.
         rows: The encoding of the same numbers, (count, width).
-        wavelengths: Wavelengths of its pairs, the fastest first, (pairs,).
+        wavelengths: Wavelengths of its pairs, in their order, (pairs,).
     """
 
     table: np.ndarray
@@ -57,19 +57,26 @@ class BinaryCounting(text_lines.Lines):
         Returns:
             Lines of text.
         """
-        fastest, last = float(self.wavelengths[0]), float(self.wavelengths[-1])
-        ratio = spectrum(self.encoding).ratio
+        lengths = np.abs(self.wavelengths)  # a negative frequency turns backwards
+        ratio = abs(spectrum(self.encoding).ratio)
         growth = "no fixed multiple of" if math.isnan(ratio) else f"{text_lines.number(ratio, 4)} times"
-        revolutions = f"2π = {fastest:.3f}" if math.isclose(fastest, 2 * math.pi) else f"{fastest:.3f}"
+        periods = f"each period is {growth} the one before, between {lengths.min():,.1f} and {lengths.max():,.1f}"
         return [
             "What the comparison gets wrong:",
-            f"- The fastest pair has period {revolutions}, not 2 like the rightmost bit: it does not flip with every "
-            "number.",
-            f"- A bit's period is twice that of the bit before; here each period is {growth} the one before, "
-            f"up to {last:,.1f}.",
+            f"- The fastest pair has period {_of_the_fastest(float(lengths.min()))}",
+            "- A bit's period is twice that of the bit before; here "
+            f"{periods if len(lengths) > 1 else 'is one pair alone'}.",
             "- A bit is 0 or 1; a channel takes every value between -1 and 1, and a pair of them is needed to tell "
             "where in its period a position stands.",
         ]
+
+
+def _of_the_fastest(period: float) -> str:
+    """A period next to that of the rightmost bit."""
+    if math.isclose(period, 2):
+        return "2 like the rightmost bit: its cosine flips with every number, and its sine is 0 at every one."
+    written = f"2π = {period:.3f}" if math.isclose(period, 2 * math.pi) else f"{period:.3f}"
+    return f"{written}, not 2 like the rightmost bit: it does not flip with every number."
 
 
 def binary_counting(count: int = 16, bits: int = 4, encoding: AdditiveEncoding | None = None) -> BinaryCounting:

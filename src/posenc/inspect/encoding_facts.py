@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc.core import validation
+from posenc.compose import Concatenated
+from posenc.core import text_lines, validation
 from posenc.core.doors import AdditiveEncoding, Encoding, Params, RotaryEncoding
 
 
@@ -13,6 +14,15 @@ def width_of(encoding: Encoding) -> int:
     if isinstance(encoding, AdditiveEncoding):
         return encoding.width
     return encoding.head_dim if isinstance(encoding, RotaryEncoding) else int(getattr(encoding, "heads", 1))
+
+
+def added(encoding: Encoding) -> None:
+    """Refuse an encoding whose vector is appended to the embedding, where it must be added to it."""
+    if isinstance(encoding, Concatenated):
+        raise TypeError(
+            f"encoding must be added to the embedding; got {text_lines.short(encoding):.60}, which is appended to it. "
+            "Give the encoding inside it, to add that."
+        )
 
 
 def drawn_params(encoding: Encoding, params: Params | None = None, seed: int = 0) -> Params | None:

@@ -11,7 +11,7 @@ import numpy as np
 from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, Params
-from posenc.inspect.encoding_facts import drawn_params
+from posenc.inspect.encoding_facts import added, drawn_params
 from posenc.inspect.order import embedding
 from posenc.inspect.words import checked_words, spelling
 
@@ -122,7 +122,7 @@ def input_sum(
         Embeddings, encoding and their sum.
 
     Raises:
-        TypeError: `sentence` is no text, or `encoding` does not add.
+        TypeError: `sentence` is no text, or `encoding` does not add, or is appended to the embedding.
         ValueError: `embeddings` has another shape or is not finite, or `sentence` has no words.
 
     References:
@@ -134,6 +134,7 @@ def input_sum(
         (3, 4)
     """
     words, seed = checked_words("sentence", sentence), validation.integer("seed", seed, 0, (1 << 63) - 1)
+    added(encoding)
     table = position_table(encoding, np.arange(len(words)), params=params)
     if embeddings is None or isinstance(embeddings, Mapping):
         embeddings = _by_word(words, encoding.width, seed, embeddings or {})

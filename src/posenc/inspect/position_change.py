@@ -9,7 +9,7 @@ import numpy as np
 from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, Encoding, Params, RotaryEncoding
-from posenc.inspect.encoding_facts import drawn_params, width_of
+from posenc.inspect.encoding_facts import added, drawn_params, width_of
 
 #: The positions of the article: beginning, middle and end of 100 tokens.
 ARTICLE_POSITIONS = (0, 50, 99)
@@ -80,7 +80,7 @@ def position_change(
         The vector at each position and its differences.
 
     Raises:
-        TypeError: `encoding` neither adds nor rotates.
+        TypeError: `encoding` neither adds nor rotates every head alike, or is appended to the embedding.
         ValueError: `vector` has another width, or there are fewer than two positions.
 
     Example:
@@ -93,6 +93,7 @@ def position_change(
             f"encoding must be one that adds or rotates; got {validation.shown(encoding)}. "
             "Give Sinusoidal(dim=128), say."
         )
+    added(encoding)
     validation.one_axis("encoding", encoding)
     width = width_of(encoding)
     x = (
@@ -110,7 +111,12 @@ def position_change(
         encoded = x + np.asarray(encoding.embed(at, params))
         differences, against, compared = encoded[1:] - encoded[0], f"position {text_lines.number(at[0])}", at[1:]
     else:
-        encoded = arrays.to_numpy(encoding.rotation(at, params, role="query")(np.broadcast_to(x, (at.size, width))))
+        rotation = encoding.rotation(at, params, role="query")
+        if rotation.heads is not None:
+            raise TypeError(
+                f"encoding must rotate every head alike; got {text_lines.short(encoding):.60}. Give RoPE(dim=128), say."
+            )
+        encoded = arrays.to_numpy(rotation(np.broadcast_to(x, (at.size, width))))
         differences, against, compared = encoded - x, "the vector itself", at
     return PositionChange(encoding, x, at, encoded, against, compared, differences, _shares(differences))
 

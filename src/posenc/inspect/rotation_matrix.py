@@ -8,8 +8,8 @@ import numpy as np
 
 from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Params, RotaryEncoding
-from posenc.core.rotation import Rotation, of_pairs
+from posenc.core.doors import Params, Role, RotaryEncoding
+from posenc.core.rotation import Rotation
 
 
 def rotation_table(rotation: Rotation) -> np.ndarray:
@@ -32,6 +32,17 @@ def pair_channels(rotation: Rotation) -> tuple[np.ndarray, np.ndarray]:
     """First and second channel of each pair."""
     first, second = rotation.pairing.split(np.arange(rotation.dim)[None])
     return np.asarray(first)[0], np.asarray(second)[0]
+
+
+def shared_rotation(encoding: RotaryEncoding, positions: Array, params: Params | None, role: Role) -> Rotation:
+    """Rotation of pairs that all heads share; TypeError for another map, or where heads differ."""
+    rotation = encoding.rotation(positions, params, role=role)
+    if not isinstance(rotation, Rotation) or rotation.heads is not None:
+        raise TypeError(
+            f"encoding must rotate pairs, equally in every head; got {text_lines.short(encoding):.60}. "
+            "Give RoPE(dim=8), say."
+        )
+    return rotation
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +81,7 @@ def rotation_matrices(encoding: RotaryEncoding, positions: Array, params: Params
     compared with it.
 
     Args:
-        encoding: An encoding that rotates pairs, with one axis.
+        encoding: An encoding that rotates pairs, equally in every head, with one axis.
         positions: Positions, (n,).
         params: Learned parameters, where the encoding has some.
 
@@ -78,7 +89,7 @@ def rotation_matrices(encoding: RotaryEncoding, positions: Array, params: Params
         R in float64, (n, head_dim, head_dim).
 
     Raises:
-        TypeError: `encoding` does not rotate pairs.
+        TypeError: `encoding` does not rotate pairs, equally in every head.
         ValueError: `encoding` has several axes, or `positions` breaks its rule.
 
     References:
@@ -91,7 +102,7 @@ def rotation_matrices(encoding: RotaryEncoding, positions: Array, params: Params
     """
     positions = _positions(encoding, positions)
     validation.size("positions", positions.size * encoding.head_dim**2)
-    rotation = of_pairs("encoding", encoding.rotation(positions, params, role="query"))
+    rotation = shared_rotation(encoding, positions, params, "query")
     first, second = rotation.pairing.split(np.arange(encoding.head_dim))
     cosine, sine = arrays.to_numpy(rotation.cos), arrays.to_numpy(rotation.sin)
     matrices = np.zeros((positions.size, encoding.head_dim, encoding.head_dim))
@@ -109,7 +120,7 @@ def rotation_error(
     """Measure the four properties of a rotation on a random vector for each position.
 
     Args:
-        encoding: An encoding that rotates pairs, with one axis.
+        encoding: An encoding that rotates pairs, equally in every head, with one axis.
         positions: Positions, (n,).
         shift: Steps by which both positions of a product are moved.
         seed: Seed of the vectors, drawn from the normal distribution.
@@ -119,7 +130,7 @@ def rotation_error(
         The largest violation of each property.
 
     Raises:
-        TypeError: `encoding` does not rotate pairs.
+        TypeError: `encoding` does not rotate pairs, equally in every head.
         ValueError: An argument breaks its rule; the message names it.
 
     Example:

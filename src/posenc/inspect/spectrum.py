@@ -49,9 +49,10 @@ class Spectrum(text_lines.Lines):
             return ["One pair alone: no progression."]
         if np.isnan(self.ratio):
             return ["The wavelengths are no geometric progression."]
+        fine, coarse = ("fine", "coarse") if abs(self.ratio) > 1 else ("coarse", "fine")
         return [
             f"Each wavelength is {text_lines.number(self.ratio)} times the one before: a geometric progression, "
-            "fine in the first pairs and coarse in the last.",
+            f"{fine} in the first pairs and {coarse} in the last.",
             "Wavelength is the period 2π/ω = 2π·base^e; base^e alone is the reciprocal of the frequency.",
         ]
 

@@ -15,6 +15,7 @@ from posenc.core.text_lines import decimals
 from posenc.inspect import BinaryCounting, Dials, NumberWaves, binary_counting
 from posenc.inspect import dials as dials_of
 from posenc.inspect import number_waves as number_waves_of
+from posenc.inspect.sinusoid_channels import sinusoid_channels
 from posenc.plot import canvas
 from posenc.plot.fonts import literal
 
@@ -115,8 +116,20 @@ def binary(
     look = {**canvas.centred(counting.rows), **keywords}
     canvas.draw_heatmap(right, counting.rows, numbers, np.arange(counting.rows.shape[1]), "value", look)
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
-    canvas.finish(right, "encoded:\nfastest on the left", "dimension", "")
+    canvas.finish(right, f"encoded{_order(counting)}", "dimension", "")
     return axes
+
+
+def _order(counting: BinaryCounting) -> str:
+    """On which side the fastest dimensions of an encoding stand, if on one."""
+    channels = sinusoid_channels(counting.encoding)
+    if channels is None:
+        return ""
+    pairs = [pair for kind, pair in map(channels.channel, range(channels.width)) if kind != "zero"]
+    steps = np.diff(np.abs(counting.wavelengths)[pairs])
+    if (steps >= 0).all():
+        return ":\nfastest on the left"
+    return ":\nfastest on the right" if (steps <= 0).all() else ""
 
 
 def number_waves(

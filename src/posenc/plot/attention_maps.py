@@ -59,8 +59,8 @@ def attention_map(
         panel.set_xticks(ticks, [literal(word) for word in words], rotation=45, ha="right")
         panel.set_yticks(ticks, [literal(word) for word in words])
         canvas.finish(panel, f"head {head}", "key", "query" if not head else "")
-    name = "no encoding" if encoding.encoding is None else canvas.name(encoding.encoding, 40)
-    trained = f"after {encoding.steps} steps" if encoding.steps else "untrained"
+    name = "no encoding" if encoding.encoding is None else canvas.name(encoding.encoding, 40, params={})
+    trained = f"after {encoding.steps} steps" if encoding.steps else "in an untrained layer"
     axes[0].figure.suptitle(f"{name}, {trained}", fontsize="medium")
     return axes
 

@@ -54,7 +54,8 @@ def score_by_distance(
     ax = canvas.single(ax)
     ax.axhline(0, color="#c8c8c8", linewidth=0.8, zorder=0)
     _lines(ax, measured.distances, measured.scores, chosen, keywords)
-    title = f"Score by distance, {canvas.name(measured.encoding, 44, params=params)}"
+    known = {} if measured is encoding else params  # a result that was handed in may be of a trained encoding
+    title = f"Score by distance, {canvas.name(measured.encoding, 44, params=known)}"
     return canvas.finish(ax, title, "distance: query position - key position", literal(measured.meaning))
 
 

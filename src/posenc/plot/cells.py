@@ -181,7 +181,7 @@ def rotation_matrix(
         The Axes.
 
     Raises:
-        TypeError: `encoding` does not rotate.
+        TypeError: `encoding` does not rotate pairs, equally in every head.
         ValueError: An argument breaks its rule; the message names it.
     """
     validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from posenc.core import text_lines, validation
 from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.encodings.rotates.rope import RoPE
-from posenc.inspect.sinusoid_channels import SinusoidChannels, required_channels
+from posenc.inspect.sinusoid_channels import SinusoidChannels, required_channels, sinusoid_channels
 from posenc.inspect.spectrum import derivative as derivative_of
 from posenc.inspect.spectrum import frequencies_of
 from posenc.models.extension_planning.metrics import slowed_by
@@ -34,7 +34,7 @@ def waves(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """Draw the sine of several pairs over positions 0 … length, one above the other, the fastest on top.
+    """Draw the sine of several pairs over positions 0 … length, one above the other, pair 0 on top.
 
     Args:
         encoding: An encoding with frequencies, of any door.
@@ -56,7 +56,9 @@ def waves(
     pairs = _informative_pairs(lengths, length) if pairs is None else pairs
     chosen = canvas.spread("pairs", pairs, len(lengths), len(lengths))
     positions = np.linspace(0.0, length, POINTS)
-    _, sine = cosine_sine(positions, frequencies, dtype=np.float64)
+    channels = sinusoid_channels(encoding)
+    shifted = positions + (channels.start if channels else 0)
+    _, sine = cosine_sine(shifted, frequencies, dtype=np.float64)
     ax = canvas.single(ax)
     for index, pair in enumerate(chosen):
         ax.axhline(-STEP * index, color="#c8c8c8", linewidth=0.6, zorder=0)

@@ -11,11 +11,9 @@ from matplotlib.ticker import MaxNLocator
 
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Params, RotaryEncoding
-from posenc.core.rotation import Rotation
-from posenc.core.text_lines import short
 from posenc.inspect import similarity as similarity_of
 from posenc.inspect.encoding_facts import drawn_params
-from posenc.inspect.rotation_matrix import rotation_table
+from posenc.inspect.rotation_matrix import rotation_table, shared_rotation
 from posenc.plot import canvas
 from posenc.plot.fonts import literal
 
@@ -141,9 +139,4 @@ def _table(encoding: AdditiveEncoding | RotaryEncoding, positions: np.ndarray, p
     drawn = drawn_params(encoding, params)
     if isinstance(encoding, AdditiveEncoding):
         return canvas.as_float64(encoding.embed(positions, drawn))
-    rotation = encoding.rotation(positions, drawn, role=encoding.roles[0])
-    if not isinstance(rotation, Rotation) or rotation.heads is not None:
-        raise TypeError(
-            f"encoding must rotate pairs, equally in every head; got {short(encoding):.60}. Draw another picture."
-        )
-    return rotation_table(rotation)
+    return rotation_table(shared_rotation(encoding, positions, drawn, encoding.roles[0]))

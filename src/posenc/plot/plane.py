@@ -14,6 +14,8 @@ from matplotlib.ticker import MaxNLocator
 from posenc.core import arrays, validation
 from posenc.core.doors import Params, RotaryEncoding
 from posenc.core.rotation import of_pairs
+from posenc.inspect.encoding_facts import drawn_params
+from posenc.inspect.rotation_matrix import shared_rotation
 from posenc.plot import canvas
 
 
@@ -42,11 +44,14 @@ def rotation(
         The Axes.
 
     Raises:
-        TypeError: `encoding` does not rotate.
+        TypeError: `encoding` does not rotate pairs, equally in every head.
         ValueError: An argument breaks its rule; the message names it.
     """
     points, start = canvas.positions_to_draw("positions", positions), _plane(vector)
-    rotated_points = _pair_at(encoding, start, points, pair, params)
+    validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
+    validation.one_axis("encoding", encoding)
+    drawn = drawn_params(encoding, params)
+    rotated_points = _pair_at(encoding, start, points, pair, drawn)
     ax = canvas.single(ax, (4.4, 4.2))
     arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.008}
     shades, origin = colormaps[canvas.SEQUENTIAL](np.linspace(0, 0.85, len(points))), np.zeros(len(points))
@@ -55,7 +60,7 @@ def rotation(
     for tip, text in zip([*rotated_points, start], _labels(rotated_points, points, start), strict=True):
         _label_at(ax, tip, text)
     _circle(ax, float(np.hypot(start[0], start[1])))
-    first, second = _channels(encoding, params)
+    first, second = _channels(encoding, drawn)
     title = f"Pair {pair} of {canvas.name(encoding, params=params)}"
     return canvas.finish(ax, title, f"dimension {first[pair]}", f"dimension {second[pair]}")
 
@@ -78,7 +83,7 @@ def pairing(encoding: RotaryEncoding, *, params: Params | None = None, ax: Axes 
     """
     validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
     validation.integer("encoding.head_dim", encoding.head_dim, 2, 64)
-    first, second = _channels(encoding, params)
+    first, second = _channels(encoding, drawn_params(encoding, params))
     shades = np.tile(np.array([0.8, 0.8, 0.8, 1.0]), (encoding.head_dim, 1))
     shades[first] = shades[second] = colormaps[canvas.SEQUENTIAL](np.linspace(0, 0.9, len(first)))
     ax = canvas.single(ax, (5.2, 2.4))
@@ -127,14 +132,12 @@ def _pair_at(
     encoding: RotaryEncoding, vector: np.ndarray, positions: np.ndarray, pair: int, params: Params | None
 ) -> np.ndarray:
     """Channels of one pair at every position, from a head that is zero elsewhere, (n, 2)."""
-    validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
-    validation.one_axis("encoding", encoding)
     first, second = _channels(encoding, params)
     validation.integer("pair", pair, 0, len(first) - 1)
     channels = [first[pair], second[pair]]
     head = np.zeros((len(positions), encoding.head_dim))
     head[:, channels] = vector
-    return canvas.as_float64(encoding.rotation(positions, params, role="query")(head))[:, channels]
+    return canvas.as_float64(shared_rotation(encoding, positions, params, "query")(head))[:, channels]
 
 
 def _channels(encoding: RotaryEncoding, params: Params | None) -> tuple[np.ndarray, np.ndarray]:

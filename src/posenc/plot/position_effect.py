@@ -51,7 +51,7 @@ def rotated(
             row, **{"color": canvas.COLOURS[1], "linewidth": 1.1, "linestyle": "--", "label": "rotated", **keywords}
         )
         canvas.finish(one, f"position {position:g}", "", "value")
-    _head(axes, shown.encoding, params, has_own_axes=ax is None)
+    _head(axes, shown.encoding, {} if shown is encoding else params, has_own_axes=ax is None)
     canvas.legend(axes[0], [shown], ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0)
     return axes
 
@@ -92,7 +92,7 @@ def differences(
         one.plot(change, **{"color": canvas.COLOURS[0], "linewidth": 1, **keywords})
         canvas.finish(one, f"position {position:g} minus {shown.against}", "", "difference")
         _mark(one, len(change), shares)
-    _head(axes, shown.encoding, params, has_own_axes=ax is None)
+    _head(axes, shown.encoding, {} if shown is encoding else params, has_own_axes=ax is None)
     return axes
 
 

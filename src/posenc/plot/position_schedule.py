@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posenc.core import validation
-from posenc.diagnosis.tracing.position_trace import PositionTrace
+from posenc.diagnosis.tracing.position_trace import PositionTrace, places_together
 from posenc.plot import canvas
 from posenc.plot.fonts import literal
 
@@ -53,25 +53,22 @@ def position_schedule(traced: PositionTrace, *, row: int = 0, ax: Axes | None = 
 
 def _series(traced: PositionTrace, row: int) -> dict[str, list[tuple[float, float]]]:
     """Points (token, position) by label; layers that used the same positions share a label."""
-    own: dict[str, list[tuple[float, float]]] = {}
+    own: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for layer in traced.layers:
         call = traced.calls[layer.call]
         used = layer.keys if layer.keys.size else layer.queries
         if layer.kind in ("none", "biases") or not used.size:
             continue
-        names = ("",) if used.shape[-1] == 1 else tuple(f", axis {axis}" for axis in range(used.shape[-1]))
-        for axis, name in enumerate(names):
-            place = layer.module if layer.layer is None else f"layer {layer.layer}"
+        axes = ("",) if used.shape[-1] == 1 else tuple(f", axis {axis}" for axis in range(used.shape[-1]))
+        for axis, name in enumerate(axes):
             points = [
                 (float(call.start + token), float(used[row, 0, token, axis])) for token in np.flatnonzero(call.new[row])
             ]
-            own.setdefault(f"{place}{name}", []).extend(points)
-    same: dict[tuple[tuple[float, float], ...], list[str]] = {}
-    for name, points in own.items():
-        same.setdefault(tuple(points), []).append(name)
-    return {_together(names): list(points) for points, names in same.items()}
-
-
-def _together(names: list[str]) -> str:
-    """Label of layers that used the same positions: the only one, or the first and the last."""
-    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1].removeprefix('layer ')}"
+            own.setdefault((name, layer.place), []).extend(points)
+    same: dict[tuple[tuple[float, float], ...], dict[str, list[str]]] = {}
+    for (name, place), points in own.items():
+        same.setdefault(tuple(points), {}).setdefault(name, []).append(place)
+    return {
+        "; ".join(places_together(places) + name for name, places in alike.items()): list(points)
+        for points, alike in same.items()
+    }

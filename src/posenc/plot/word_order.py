@@ -49,26 +49,23 @@ def word_order(
         ValueError: The sentences share no word.
     """
     if encoding is None or isinstance(encoding, Encoding):
-        encoding = _compared(encoding, sentence, other, causal, params)
-    given = encoding if isinstance(encoding, list | tuple) else ()
-    if not given or not all(isinstance(one, OrderBlindness) for one in given):
-        raise TypeError(
-            f"encoding must be an encoding, None or a list of results of order_blindness; got "
-            f"{validation.shown(encoding)}. Give an encoding."
-        )
-    first = encoding[0]
+        results, names = _compared(encoding, sentence, other, causal, params)
+    else:
+        results = _handed_in(encoding)
+        names = [_named(one.encoding, {}) for one in results]  # what they learned may be trained
+    first = results[0]
     if not first.words:
         raise ValueError(f"other must share words with sentence; got {other!r:.60}. Write the same words in it.")
-    amounts = np.array([[0.0 if word.same else word.amount for word in one.words] for one in encoding])
-    ax = canvas.single(ax, (max(4.2, 0.8 * len(first.words) + 2.6), 0.42 * len(encoding) + 1.5))
+    amounts = np.array([[0.0 if word.same else word.amount for word in one.words] for one in results])
+    ax = canvas.single(ax, (max(4.2, 0.8 * len(first.words) + 2.6), 0.42 * len(results) + 1.5))
     scale = {"cmap": "Blues", "vmin": 0.0, "vmax": float(amounts.max()) or 1.0, "aspect": "auto"}
     ax.imshow(amounts, **{**scale, **keywords})
     for (row, column), amount in np.ndenumerate(amounts):
         colour = "white" if amount > 0.6 * amounts.max() else "black"
-        shown = encoding[row].words[column].shown
+        shown = results[row].words[column].shown
         ax.text(column, row, shown, ha="center", va="center", fontsize="small", color=colour)
     ax.set_xticks(range(len(first.words)), [literal(word.word) for word in first.words])
-    ax.set_yticks(range(len(encoding)), [_named(one) for one in encoding])
+    ax.set_yticks(range(len(results)), names)
     masked = ", causal" if first.causal else ""
     title = literal(f"{first.sentence} / {first.other}{masked}")
     return canvas.finish(ax, title, "largest difference of the word's output", "")
@@ -76,13 +73,25 @@ def word_order(
 
 def _compared(
     encoding: Encoding | None, sentence: str, other: str, causal: bool, params: Params | None
-) -> list[OrderBlindness]:
-    """Results of `order_blindness` for no encoding, the given one, and the best-known encodings."""
+) -> tuple[list[OrderBlindness], list[str]]:
+    """Results of `order_blindness` for no encoding, the given one, and the best-known encodings, with their names."""
     without = order_blindness(sentence, other, causal=causal)
-    own = [] if encoding is None else [order_blindness(sentence, other, encoding, causal=causal, params=params)]
     usual = usual_encodings(max(len(words_of(sentence)), len(words_of(other))))
-    return [without, *own, *(order_blindness(sentence, other, one, causal=causal) for one in usual if one != encoding)]
+    own = [] if encoding is None else [(encoding, params)]
+    drawn = [*own, *((one, None) for one in usual if one != encoding)]
+    results = [order_blindness(sentence, other, one, causal=causal, params=learned) for one, learned in drawn]
+    return [without, *results], [_named(None, None), *(_named(one, learned) for one, learned in drawn)]
 
 
-def _named(one: OrderBlindness) -> str:
-    return "no encoding" if one.encoding is None else canvas.name(one.encoding, 28)
+def _handed_in(results: Any) -> Sequence[OrderBlindness]:
+    given: Sequence[Any] = results if isinstance(results, list | tuple) else ()
+    if not given or not all(isinstance(one, OrderBlindness) for one in given):
+        raise TypeError(
+            f"encoding must be an encoding, None or a list of results of order_blindness; got "
+            f"{validation.shown(results)}. Give an encoding."
+        )
+    return given
+
+
+def _named(encoding: Encoding | None, params: Params | None) -> str:
+    return "no encoding" if encoding is None else canvas.name(encoding, 28, params=params)

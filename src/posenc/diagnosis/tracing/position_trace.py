@@ -71,7 +71,7 @@ class PositionTrace(TraceRecord, text_lines.Lines):
                 shown.setdefault((rows, words), []).append(name)
         for (rows, words), names in list(shown.items())[:MOST_LINES]:
             numbers = layer_ranges(rows).replace("layer", "row")
-            yield f"  {numbers}, {_together(names)}: {words}"
+            yield f"  {numbers}, {places_together(names)}: {words}"
         if len(shown) > MOST_LINES:
             yield f"  ... and {len(shown) - MOST_LINES} more"
 
@@ -80,10 +80,7 @@ class PositionTrace(TraceRecord, text_lines.Lines):
         steps: dict[str, list[TracedLayer]] = {}
         for call in block:
             for layer in self.of_call(call.number):
-                part = "" if layer.part == "text" else f"{layer.part} "
-                steps.setdefault(layer.module if layer.layer is None else f"{part}layer {layer.layer}", []).append(
-                    layer
-                )
+                steps.setdefault(layer.place, []).append(layer)
         return {name: self._in_words(layers, row) for name, layers in steps.items()}
 
     def _in_words(self, layers: list[TracedLayer], row: int) -> str:
@@ -110,8 +107,13 @@ class PositionTrace(TraceRecord, text_lines.Lines):
         return "; ".join(words)
 
 
-def _together(names: list[str]) -> str:
-    """Names of layers, numbers as runs."""
+def places_together(names: list[str]) -> str:
+    """Write the places of layers in one line, numbers as runs.
+
+    Example:
+        >>> places_together(["layer 0", "layer 1", "layer 4", "vision layer 0"])
+        'layers 0-1, 4, vision layer 0'
+    """
     texts = [name for name in names if name.startswith("layer ")]
     numbers = tuple(int(name.removeprefix("layer ")) for name in texts)
     others = [name for name in names if name not in texts]

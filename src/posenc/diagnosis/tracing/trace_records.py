@@ -81,6 +81,13 @@ class TracedLayer:
     kind: Literal["rotation", "rows", "biases", "none"] = "rotation"
     dtype: str = "float32"
 
+    @property
+    def place(self) -> str:
+        """Its part, unless that is the text, and its number; the name of its module where it has no number."""
+        if self.layer is None:
+            return self.module
+        return f"layer {self.layer}" if self.part == "text" else f"{self.part} layer {self.layer}"
+
 
 @dataclass(frozen=True, eq=False)
 class StatedRequest:

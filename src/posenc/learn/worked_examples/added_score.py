@@ -9,6 +9,7 @@ import numpy as np
 
 from posenc.core import arrays, text_lines
 from posenc.core.doors import AdditiveEncoding
+from posenc.inspect.encoding_facts import added
 from posenc.inspect.input_sum import position_table
 from posenc.learn.worked_examples.score_terms import ScoreTerms, score_terms
 
@@ -90,6 +91,7 @@ def added_score(
         The vectors and the four terms.
 
     Raises:
+        TypeError: `encoding` does not add, or is appended to the embedding.
         ValueError: A vector has another width or is not finite, or the encoding has several axes.
 
     Example:
@@ -97,6 +99,7 @@ def added_score(
         >>> added_score(Sinusoidal(dim=2), [1, 0], [0, 1], position=1, key=0).lines()[-1]
         '  sum                  0.764103'
     """
+    added(encoding)
     at_query, at_key = position_table(encoding, [position, key]).rows
     x, other = (
         _vector(name, values, len(at_query))
