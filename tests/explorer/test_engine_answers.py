@@ -78,6 +78,8 @@ def test_a_config_with_the_same_keys_is_alike_and_others_are_not():
     fewer = {"num_hidden_layers": 4, "layer_types": config["layer_types"][:4]}
     assert answers_for(config | fewer | {"rope_theta": 123_456.0})["same"] is False
     assert answers_for(config | fewer)["same"] is True
+    narrow = config_of("Qwen2 0.5B") | {"hidden_size": 14 * 48}  # 24 pairs a head, with frequencies of their own
+    assert (answers_for(narrow)["model"], answers_for(narrow)["same"]) == ("Qwen2 0.5B", False)
     truncated = config["rope_scaling"] | {"truncate": True}
     assert answers_for(config | {"rope_scaling": truncated}) is None
     assert answers_for({"model_type": "opt"}) is None

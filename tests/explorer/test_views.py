@@ -58,13 +58,31 @@ def test_a_clicked_cell_has_the_value_of_the_table_for_every_encoding():
         ("table", {"encoding": "RoPE(dim=8)"}), ("table", {"encoding": "Learned(dim=8, length=9)"}),
         ("table", {"encoding": "T5Bias(heads=2)"}), ("spectrum", {"encoding": "RoPE(dim=8)"}),
         ("distance", {"encoding": "ALiBi(heads=2)"}), ("scalings", {"encoding": "RoPE(dim=8)"}),
-        ("heads", {"encoding": "ALiBi(heads=2)"}), ("order", {}), ("finder", {"values": {"2": "0.1411"}, "dim": 8}),
+        ("heads", {"encoding": "ALiBi(heads=2)"}), ("heads", {"encoding": "T5Bias(heads=2)"}), ("order", {}),
+        ("finder", {"values": {"2": "0.1411"}, "dim": 8}),
         ("media", {"segments": [{"kind": "text", "length": 2}]}),
     ],
 )  # fmt: skip
 def test_the_code_of_a_view_runs(view, asked, capsys):
     exec(facts(view, **asked)["code"], {})
     assert ("print(" in facts(view, **asked)["code"]) == bool(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "asked", "first"),
+    [
+        ("AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)", {"first": 2.5}, [2.5, 2.5]),
+        ("GridLearned(dim=4, sizes=(6, 6))", {"positions": 9, "first": 1}, [1, 1]),
+        ("T5Bias(heads=2)", {"positions": 5, "head": 1}, 0),
+    ],
+)
+def test_the_code_of_a_table_gives_its_rows_and_values(encoding, asked, first):
+    found, names = facts("table", encoding=encoding, **asked), {}
+    exec(found["code"], names)
+    assert names["positions"].tolist() == found["rows"]
+    assert found["rows"][0] == first
+    if "values" in names:
+        np.testing.assert_array_equal(np.ravel(names["values"]), unpacked(found["values"]))
 
 
 def test_sliders_change_the_fields_of_the_encoding_or_of_the_encoding_within_it():
@@ -150,6 +168,8 @@ def test_the_roles_of_frequencies_are_those_of_the_stored_models():
         ("order", {"sentence": "a " * 50, "other": "a"}, "at most 40 words"),
         ("finder", {"values": {}}, "values must name"),
         ("finder", {"values": {"x": "1"}}, "values must be dimensions"),
+        ("finder", {"values": {"8": "0.5", "08": "0.6"}}, "values must name a dimension once; got 8 twice"),
+        ("finder", {"values": {"8": "0." + "1" * 40 + "e-3"}}, "values must have at most 40 characters"),
         ("media", {"segments": []}, "segments must be from 1"),
         ("media", {"segments": [{"kind": "gas"}]}, "segments must be of the kinds"),
         ("media", {"segments": [{"kind": "text", "length": 10**9}]}, "at most 4,096 tokens"),

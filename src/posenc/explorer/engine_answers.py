@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from posenc.core.doors import Encoding
 from posenc.models import ModelPositions, from_config
 
 #: The standing, which quality/write_standing.py writes with the page docs/engines.md.
@@ -29,7 +30,8 @@ def answers_for(config: Mapping[str, Any]) -> dict[str, Any] | None:
     """Stored answers of engines to a config, or to one with the same keys; None where no stored one is like it.
 
     Engines read keys, not mathematics: the same rotation in another spelling may be read otherwise. So configs are
-    alike where model type, the keys of positions and their words are; `same` says whether their numbers are too.
+    alike where model type, the keys of positions and their words are; `same` says whether their numbers are too, and
+    with the widths of both files their encodings.
 
     Args:
         config: As config.json holds it.
@@ -44,8 +46,12 @@ def answers_for(config: Mapping[str, Any]) -> dict[str, Any] | None:
     alike = [(model, one) for model, one in found if _words(_keys(one)) == _words(own)]
     if not alike:
         return None
-    nearest = {  # the same numbers count most, then the same widths
-        model["name"]: (_keys(one) == own, len(_keys(one, sizes=True).items() & sizes.items())) for model, one in alike
+    nearest = {  # the same encodings count most, then the same widths
+        model["name"]: (
+            _keys(one) == own and _encodings(one) == _encodings(positions),
+            len(_keys(one, sizes=True).items() & sizes.items()),
+        )
+        for model, one in alike
     }
     model, _ = max(alike, key=lambda each: nearest[each[0]["name"]])
     return _answer(model, same=nearest[model["name"]][0])
@@ -61,6 +67,11 @@ def _keys(positions: ModelPositions, *, sizes: bool = False) -> dict[str, Any]:
     """Keys in the file that determine the positions, with their values; with `sizes`, those of layers and widths."""
     values = (value for group in positions.groups for value in group.values)
     return {value.key: value.value for value in values if value.source == "file" and (value.name in SIZES) == sizes}
+
+
+def _encodings(positions: ModelPositions) -> set[tuple[Encoding, ...]]:
+    """Encodings of the groups of layers, whose widths and lengths may come from the keys of sizes."""
+    return {group.encodings for group in positions.groups}
 
 
 def _words(keys: Mapping[str, Any]) -> dict[str, Any]:

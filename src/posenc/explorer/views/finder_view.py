@@ -14,6 +14,8 @@ from posenc.learn import find_positions
 
 #: Each further value and position costs time; the page answers while the reader types.
 MOST_VALUES, LARGEST = 16, 10_000_000
+#: Characters of a value.
+LONGEST = 40
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,19 @@ class FinderView(View):
                 f"values must name from 1 to {MOST_VALUES} dimensions with their values; "
                 f"got {validation.shown(self.values)}. Write 1088 = 0.488814, say."
             )
-        values = {}
+        values: dict[int, str] = {}
         for dimension, value in self.values.items():
             if not str(dimension).isdecimal() or len(str(dimension)) > 9 or not isinstance(value, str):
                 raise ValueError(
                     f"values must be dimensions with their values; got {validation.shown(dimension)}. "
                     "Write 1088 = 0.488814, say."
                 )
-            values[int(dimension)] = value.strip()[:40]
+            if len(value.strip()) > LONGEST:
+                raise ValueError(
+                    f"values must have at most {LONGEST} characters each; got {len(value.strip())} for dimension "
+                    f"{dimension}. Write fewer digits."
+                )
+            if int(dimension) in values:
+                raise ValueError(f"values must name a dimension once; got {int(dimension)} twice. Leave one out.")
+            values[int(dimension)] = value.strip()
         return values

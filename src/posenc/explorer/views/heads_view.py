@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.core.declared_fields import Whole
 from posenc.core.doors import AttentionBias
-from posenc.explorer.views.view import MOST_VALUES, OfEncoding, in_base64, written
+from posenc.explorer.views.view import MOST_VALUES, OfEncoding, in_base64, making, written
 from posenc.inspect.encoding_facts import drawn_params
 
 MOST_HEADS = 16
@@ -31,11 +31,18 @@ class HeadsView(OfEncoding):
         heads = min(encoding.heads, MOST_HEADS, MOST_VALUES // self.tokens**2)
         rows = np.arange(self.tokens)
         matrix = np.asarray(encoding.matrix(rows, rows, drawn_params(encoding)))[:heads]
+        made, given = making(encoding)
         return {
             **self.described(encoding),
             "heads": encoding.heads,
             "tokens": self.tokens,
             "matrices": [in_base64(one) for one in matrix],
-            "code": f"import numpy as np\nfrom posenc import *\n\nencoding = {written(encoding)}\n"
-            f"positions = np.arange({self.tokens})\nvalues = encoding.matrix(positions, positions)",
+            "code": "\n".join(
+                [
+                    "import numpy as np",
+                    *made,
+                    f"positions = np.arange({self.tokens})",
+                    f"values = encoding.matrix(positions, positions{given})",
+                ]
+            ),
         }

@@ -11,7 +11,7 @@ from posenc.core.declared_fields import Real, Whole
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import Rotation, at_every_head
 from posenc.explorer.browser_frequencies import browser_sinusoids
-from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfEncoding, in_base64, written
+from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfEncoding, in_base64, making
 from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.rotation_matrix import rotation_table
 from posenc.phase import FixedSinusoids, fixed_frequencies_of, fixed_sinusoids_of
@@ -60,7 +60,7 @@ class TableView(OfEncoding):
             "columns": found.columns,
             "values": None if found.values is None else in_base64(found.values),
             "sinusoids": found.sinusoids,
-            "code": code(encoding, self.count(encoding), self.first, self.head),
+            "code": code(encoding, self.positions_in_code(encoding), self.head),
         }
 
     def count(self, encoding: Encoding) -> int:
@@ -69,12 +69,26 @@ class TableView(OfEncoding):
 
     def rows(self, encoding: Encoding) -> np.ndarray:
         """Return the positions shown: `first`, `first` + 1, …; for several axes, cells of a square or cubic grid."""
-        count = self.count(encoding)
         if encoding.axes == 1:
-            return np.arange(count) + (int(self.first) if self.first == int(self.first) else self.first)
-        side = max(1, round(count ** (1 / encoding.axes)))
-        cells = grid(side, side, frames=side if encoding.axes == 3 else None)
-        return cells + int(self.first)
+            return np.arange(self.count(encoding)) + self.start
+        side = self.side(encoding)
+        return grid(side, side, frames=side if encoding.axes == 3 else None) + self.start
+
+    @property
+    def start(self) -> float:
+        """`first`, as an integer where it is whole."""
+        return int(self.first) if self.first == int(self.first) else self.first
+
+    def side(self, encoding: Encoding) -> int:
+        """How many cells a grid of about as many positions has along each axis."""
+        return max(1, round(self.count(encoding) ** (1 / encoding.axes)))
+
+    def positions_in_code(self, encoding: Encoding) -> str:
+        """Python that gives the positions shown."""
+        side = self.side(encoding)
+        frames = f", frames={side}" if encoding.axes == 3 else ""
+        made = f"np.arange({self.count(encoding)})" if encoding.axes == 1 else f"grid({side}, {side}{frames})"
+        return f"{made} + {self.start!r}" if self.start else made
 
 
 def table_length(encoding: Encoding) -> int:
@@ -152,13 +166,11 @@ def _limit(count: int) -> None:
         )
 
 
-def code(encoding: Encoding, positions: int, first: float, head: int) -> str:
+def code(encoding: Encoding, positions: str, head: int) -> str:
     """Write Python that gives the values shown; of rotations, only the rotation; of scores, only the positions."""
-    lines = ["import numpy as np", "from posenc import *", "", f"encoding = {written(encoding)}"]
-    lines += ["params = encoding.init(np.random.default_rng(0))"] if encoding.shapes else []
-    given = ", params" if encoding.shapes else ""
-    at = f"np.arange({positions})" if first == 0 else f"np.arange({positions}) + {first!r}"
-    lines += [f"positions = {at}"]
+    imports = [] if encoding.axes == 1 else ["from posenc.positions import grid"]
+    made, given = making(encoding)
+    lines = ["import numpy as np", *imports, *made, f"positions = {positions}"]
     if isinstance(encoding, AdditiveEncoding):
         return "\n".join([*lines, f"values = encoding.embed(positions{given})"])
     if isinstance(encoding, RotaryEncoding):

@@ -78,6 +78,14 @@ def script(*lines: str) -> str:
     return "\n".join(["from posenc import *", "", *lines])
 
 
+def making(encoding: Encoding) -> tuple[list[str], str]:
+    """Lines of Python that make an encoding and what it learns, and the argument that hands on the latter."""
+    lines = ["from posenc import *", "", f"encoding = {written(encoding)}"]
+    if not encoding.shapes:
+        return lines, ""
+    return [*lines, "params = encoding.init(np.random.default_rng(0))"], ", params"
+
+
 def written(encoding: Encoding) -> str:
     """Encoding as text without the fields that have their usual values, which reads back as the same encoding."""
     short = text_lines.short(encoding)
