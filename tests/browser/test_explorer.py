@@ -68,6 +68,27 @@ def test_sliders_change_the_encoding_and_the_picture(watched, server):
     assert abs(value_of(readout(page)) - np.cos(3 * encoding.frequencies.radians()[1])) < 5e-7
 
 
+def test_sliders_show_values_that_they_have_no_place_for(watched, server):
+    page = watched().open(server.address + "#view=heat-map&encoding=RoPE(dim=80,base=150000)&positions=10&first=2.5")
+    until(page, SETTLED)
+
+    def shown(label):
+        return page.locator(".slider", has=page.get_by_label(label, exact=True)).locator("output").inner_text()
+
+    values = {label: shown(label) for label in ("Width", "Base", "Positions", "First position")}
+    assert values == {"Width": "80", "Base": "150000", "Positions": "10", "First position": "2.5"}
+    page.get_by_label("Width", exact=True).press("ArrowRight")
+    page.wait_for_url(re.compile("dim%3D96.*base%3D150000"))
+    assert shown("Width") == "96"
+
+
+def test_the_finder_takes_a_dimension_once(watched, server):
+    page = watched().open(server.address + "#view=finder&width=100")
+    assert page.locator(".view .slider output").inner_text() == "100"
+    page.get_by_label("Dimension = value").fill("8 = 0.9\n08 = 0.5")
+    page.locator(".line", has_text="values must name a dimension once; got 8 twice").wait_for()
+
+
 @pytest.mark.browser
 def test_a_slider_that_is_dragged_writes_few_addresses_and_the_last_one(watched, server):
     page = watched().open(server.address)

@@ -248,7 +248,10 @@ def test_numbers_of_any_length_and_none(watched, lesson):
         expected = Sinusoidal(dim=8).embed([number])[0, ::2]
         found = [float(text.split("sine ")[1].split(",")[0].replace("−", "-")) for text in sines]
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-9)
-    for wrong in ("", "-1", "1e5", "<b>1</b>", str(2**53 + 1)):
+    field.fill("929,505")
+    page.wait_for_timeout(30)
+    assert "".join(page.locator("#view-dials .bit > .mono").all_inner_texts()[::-1]) == f"{929505:b}"
+    for wrong in ("", "-1", "1e5", "<b>1</b>", str(2**53 + 1), "3.5", "1,5", "1,234.567"):
         field.fill(wrong)
         page.wait_for_timeout(30)
         assert page.locator("#view-dials .problem").inner_text().startswith("Type a whole number")

@@ -71,6 +71,14 @@ def test_odd_sentences_break_nothing(view):
         assert view.locator(".next-words .bar-row").count() == 7
 
 
+def test_a_long_sentence_is_said_to_be_cut(view):
+    view.get_by_label("Your sentence").fill("w " * 80)
+    seen(view)
+    said = view.locator("[role=status]").inner_text()
+    assert said.endswith("They are the first 40 of your sentence: its last 40 are not read.")
+    assert view.locator(".on-paper").inner_text().startswith("“" + " ".join("w" * 40) + "…”")
+
+
 def test_it_writes_until_the_field_is_full(view):
     draw = view.get_by_role("button", name="Draw one")
     first = view.get_by_label("Your sentence").input_value()

@@ -88,12 +88,16 @@ def test_what_goes_wrong_in_rows_and_caches(page):
 def test_positions_of_any_size_and_none(page):
     view = view_of(page, "precision")
     field = view.get_by_label("A position", exact=True)
-    for position in (0, 255, 2049, 16_777_217):
+    for position in (0, 255, 2049, 65_518, 16_777_217):
         field.fill(str(position))
         page.wait_for_timeout(200)
         shown = view.locator(".stored tbody tr").first.locator("td").all_inner_texts()
         expected = narrowed(np.arange(position, position + 6).astype(np.float64), "bfloat16")
         assert [float(text) for text in shown] == expected.tolist()
+        half = view.locator(".stored tbody tr").nth(1).locator("td").all_inner_texts()
+        with np.errstate(over="ignore"):  # to ∞ from 65,520 on
+            expected = np.arange(position, position + 6).astype(np.float16)
+        assert [float(text.replace("∞", "inf")) for text in half] == expected.astype(np.float64).tolist()
     for wrong in ("", "-1", "1.5", "<b>1</b>"):
         field.fill(wrong)
         page.wait_for_timeout(200)
@@ -118,6 +122,19 @@ def test_scores_of_patches_are_those_of_the_rotation(page):
     for _ in range(12):
         page.keyboard.press("ArrowRight")
     assert "NaN" not in said.inner_text()
+
+
+def test_a_picked_patch_stays_in_the_picture(page):
+    """Two columns are left of six: the third, which was picked, is now the gap before the second frame."""
+    view = view_of(page, "media")
+    view.get_by_label("Frames of a video").fill("2")
+    view.get_by_label("Columns of patches").fill("2")
+    said, marked = view.locator(".readout[role=status]").last, view.locator(".plot .readout")
+    assert marked.inner_text() == "row 1, column, frame after frame 1: 1"
+    assert "to its right" not in said.inner_text()  # it is the last of its row
+    view.locator("canvas").focus()
+    page.keyboard.press("ArrowRight")  # the gap has no patch
+    assert marked.inner_text() == "row 1, column, frame after frame 1: 1"
 
 
 def test_docs_are_links_on_the_site_and_names_elsewhere(page, watched, address):
@@ -159,10 +176,10 @@ def test_places_are_those_of_posenc(functions, size):
 
 def test_narrow_numbers_are_those_of_posenc(functions):
     positions = [*range(5000), *(2**k + d for k in range(12, 26) for d in (-3, -1, 0, 1, 2, 3))]
-    for name, digits in (("bfloat16", 8), ("float16", 11)):
-        kept = [each for each in positions if each < 65_000 or digits == 8]
-        found = functions.evaluate(f"(all) => all.map((each) => roundedTo(each, {digits}))", kept)
-        assert found == narrowed(np.array(kept, dtype=np.float64), name).tolist()
+    for name, digits, largest in (("bfloat16", 8, 3e38), ("float16", 11, 65_504)):
+        found = functions.evaluate(f"(all) => all.map((each) => roundedTo(each, {digits}, {largest}))", positions)
+        with np.errstate(over="ignore"):
+            assert found == narrowed(np.array(positions, dtype=np.float64), name).tolist()
 
 
 def test_the_model_of_the_page_is_a_released_one():

@@ -13,7 +13,10 @@ export function slider({ label, values, min = 0, max = 1, step = 1, value, forma
   const output = element("output", { for: id, class: "value" });
   const range = values ? { min: 0, max: values.length - 1, step: 1 } : { min, max, step };
   const input = element("input", { type: "range", id, ...range, "aria-describedby": hint ? `${id}-hint` : null });
-  const current = () => (values ? values[Number(input.value)] : Number(input.value));
+  /** A value that was set and that the slider has no place for: it is shown until the slider is moved. */
+  let held = null;
+  const placed = () => (values ? values[Number(input.value)] : Number(input.value));
+  const current = () => held ?? placed();
   const show = () => {
     output.textContent = format(current());
     input.setAttribute("aria-valuetext", format(current()));
@@ -27,9 +30,11 @@ export function slider({ label, values, min = 0, max = 1, step = 1, value, forma
   made.get = current;
   made.set = (wanted) => {
     input.value = values ? nearest(values, wanted) : wanted;
+    held = Number.isFinite(wanted) && placed() !== wanted ? wanted : null;
     show();
   };
   input.addEventListener("input", () => {
+    held = null;
     show();
     onInput(current());
   });

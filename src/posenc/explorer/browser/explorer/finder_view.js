@@ -65,7 +65,9 @@ function valuesOf(text) {
         `values must be a dimension = a value on each line; got ${line.slice(0, 40)}. Write 1088 = 0.488814.`,
       );
     }
-    values[dimension] = value;
+    if (String(Number(dimension)) in values)
+      throw new Unanswered(`values must name a dimension once; got ${Number(dimension)} twice. Leave one out.`);
+    values[Number(dimension)] = value;
   }
   return values;
 }

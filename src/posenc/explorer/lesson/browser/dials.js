@@ -52,9 +52,11 @@ export function dials(view, { grid }) {
   draw("150");
 }
 
+/** A whole number, plain or in groups of three digits with one sign between them; null for anything else. */
 function parsed(text) {
+  if (!/^(\d+|\d{1,3}([\s,.])\d{3}(\2\d{3})*)$/.test(text.trim())) return null;
   const plain = text.replace(/[\s,.]/g, "");
-  if (!/^\d{1,16}$/.test(plain) || BigInt(plain) > LARGEST) return null;
+  if (plain.length > 16 || BigInt(plain) > LARGEST) return null;
   return BigInt(plain);
 }
 

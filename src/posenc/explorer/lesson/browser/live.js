@@ -32,16 +32,19 @@ export function live(view, { live: given }) {
   let newest = null;
 
   const read = () => {
-    const own = encode(` ${state.text.trim()}`).slice(0, MOST);
+    const every = encode(` ${state.text.trim()}`);
+    const own = every.slice(0, MOST);
     const before = state.before ? given.before.slice(-state.before) : [];
-    return { own, tokens: [...before, ...own], names: own.map((token) => shownToken(decode([token]))) };
+    const names = own.map((token) => shownToken(decode([token])));
+    return { own, left: every.length - own.length, tokens: [...before, ...own], names };
   };
   const draw = () => {
-    const { own, tokens, names } = read();
+    const { own, left, tokens, names } = read();
     const { attention, logits } = forward(models[state.model].run(), tokens, own.length);
     newest = probabilities(logits, given.shape.vocabulary, own.length - 1);
-    paper.textContent = `“${state.text}”, read by the model with ${models[state.model].name}`;
-    said.textContent = lengthSentence(tokens.length, given.length);
+    const text = left ? `${decode(own).trim()}…` : state.text;
+    paper.textContent = `“${text}”, read by the model with ${models[state.model].name}`;
+    said.textContent = lengthSentence(tokens.length, given.length) + leftSentence(left);
     parts.chips.draw(state.text);
     drawNext(parts.next, newest, decode);
     const seen = attention.map((layer) => layer.map((weights) => ownWeights(weights, tokens.length, own.length)));
@@ -229,6 +232,11 @@ function lengthSentence(count, trained) {
   return beyond > 0
     ? `${count} tokens: the last ${beyond} stand at positions that training never showed.`
     : `${count} tokens, within the ${trained} of training.`;
+}
+
+/** What the models do not read of a long sentence, in words. */
+function leftSentence(left) {
+  return left ? ` They are the first ${MOST} of your sentence: its last ${left} are not read.` : "";
 }
 
 /** A token for display: without the space before it, and visible where it is nothing else. */

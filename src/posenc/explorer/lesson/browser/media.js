@@ -14,7 +14,7 @@ const [BEFORE, AFTER] = [
 ];
 
 export function media(view, { media: { model, ways } }) {
-  const state = { way: ways[2], rows: 4, columns: 6, frames: 1, row: 1, column: 2 };
+  const state = { way: ways[2], rows: 4, columns: 6, frames: 1, frame: 0, row: 1, column: 2 };
   const chips = element("ol", { class: "token-line" });
   const note = element("p", { class: "hint" });
   const said = element("p", { class: "readout", role: "status" });
@@ -23,8 +23,10 @@ export function media(view, { media: { model, ways } }) {
     label: "Score of the picked patch with every patch",
     tallest: 260,
     cell: 46,
-    onPick: (row, column) => {
-      if (column % (state.columns + 1) < state.columns) set({ row, column });
+    onPick: (row, cell) => {
+      const [frame, column] = [Math.floor(cell / (state.columns + 1)), cell % (state.columns + 1)];
+      if (column < state.columns) set({ frame, row, column });
+      else mark(); // the gap between two frames
     },
   });
   const draw = () => {
@@ -32,14 +34,17 @@ export function media(view, { media: { model, ways } }) {
     const all = places([{ text: BEFORE.length }, { rows, columns, frames }, { text: AFTER.length }]);
     const placed = way.id === "one" ? all.map((_, index) => [index, index, index]) : all;
     const patches = placed.slice(BEFORE.length, BEFORE.length + rows * columns * frames);
-    const row = Math.min(state.row, rows - 1);
-    const column = Math.min(state.column, (columns + 1) * frames - 2);
-    const picked = indexOf(state, row, column);
+    const picked = indexOf(state, ...placeIn(state));
     fill(chips, line(placed, patches, way.id));
     note.textContent = way.note;
     paper.textContent = `${model}, ${way.name}`;
     map.draw(picture(state, patches, patches[picked]));
-    said.textContent = sentence(state, patches, row, column);
+    mark();
+    said.textContent = sentence(state, patches, ...placeIn(state));
+  };
+  const mark = () => {
+    const [frame, row, column] = placeIn(state);
+    map.select(row, frame * (state.columns + 1) + column);
   };
   const set = (change) => {
     Object.assign(state, change);
@@ -75,13 +80,16 @@ export function media(view, { media: { model, ways } }) {
     said,
   );
   draw();
-  map.select(state.row, state.column);
 }
 
-/** The number of the patch in a cell of the picture, in which frames stand side by side with a gap between them. */
-function indexOf({ rows, columns }, row, column) {
-  const frame = Math.floor(column / (columns + 1));
-  return frame * rows * columns + row * columns + (column % (columns + 1));
+/** Frame, row and column of the picked patch, or of the nearest one in a smaller picture. */
+function placeIn({ rows, columns, frames, frame, row, column }) {
+  return [Math.min(frame, frames - 1), Math.min(row, rows - 1), Math.min(column, columns - 1)];
+}
+
+/** The number of a patch in the sequence. */
+function indexOf({ rows, columns }, frame, row, column) {
+  return (frame * rows + row) * columns + column;
 }
 
 /** Mean of cos(Δ·ω) over the pairs, each with the coordinate that it turns by. */
@@ -94,10 +102,9 @@ function picture(state, patches, picked) {
   const { rows, columns, frames, way } = state;
   const across = frames * (columns + 1) - 1;
   const values = Float64Array.from({ length: rows * across }, (_, cell) => {
-    const [row, column] = [Math.floor(cell / across), cell % across];
-    return column % (columns + 1) === columns
-      ? NaN
-      : Number(score(picked, patches[indexOf(state, row, column)], way).toFixed(2));
+    const [row, place] = [Math.floor(cell / across), cell % across];
+    const [frame, column] = [Math.floor(place / (columns + 1)), place % (columns + 1)];
+    return column === columns ? NaN : Number(score(picked, patches[indexOf(state, frame, row, column)], way).toFixed(2));
   });
   return {
     values,
@@ -128,14 +135,13 @@ function line(placed, patches, by) {
 }
 
 /** The picked patch with its neighbours: right, below, and in the next frame. */
-function sentence(state, patches, row, column) {
+function sentence(state, patches, frame, row, column) {
   const { rows, columns, frames, way } = state;
-  const inside = column % (columns + 1);
-  const own = indexOf(state, row, column);
+  const own = indexOf(state, frame, row, column);
   const neighbours = [
-    ["the patch to its right", inside + 1 < columns && own + 1],
+    ["the patch to its right", column + 1 < columns && own + 1],
     ["the patch below", row + 1 < rows && own + columns],
-    ["the same place one frame on", Math.floor(own / (rows * columns)) + 1 < frames && own + rows * columns],
+    ["the same place one frame on", frame + 1 < frames && own + rows * columns],
   ].filter(([, index]) => index !== false);
   const parts = neighbours.map(([name, index]) => {
     const apart = patches[index].map((value, axis) => value - patches[own][axis]);

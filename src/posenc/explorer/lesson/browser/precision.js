@@ -5,10 +5,10 @@ import { element, fill, tableHead } from "../../browser/dom.js";
 import { linePlot } from "../../browser/line_plot.js";
 import { roundedTo } from "./narrow.js";
 
-/** The types of the first picture, and how many binary digits each keeps. */
+/** The types of the first picture: how many binary digits each keeps, and its largest number where that matters. */
 const TYPES = [
   ["bf16", 8],
-  ["fp16", 11],
+  ["fp16", 11, 65_504],
   ["float32", 24],
 ];
 /** Positions behind the reader's that are shown. */
@@ -39,7 +39,7 @@ export function precision(view, { precision: data }) {
     );
     fill(
       body,
-      TYPES.map(([name, digits]) => typeRow(name, all, digits)),
+      TYPES.map((type) => typeRow(type, all)),
     );
   };
   const plot = linePlot({ label: "Largest error of a cosine by position, for four ways to compute it", height: 300 });
@@ -52,7 +52,7 @@ export function precision(view, { precision: data }) {
     element(
       "table",
       { class: "plain stored" },
-      element("caption", {}, "Struck out: the number of another position"),
+      element("caption", {}, "Struck out: the number of another position, or ∞ beyond the largest number of fp16"),
       head,
       body,
     ),
@@ -81,15 +81,16 @@ export function precision(view, { precision: data }) {
   });
 }
 
-function typeRow(name, all, digits) {
-  const kept = all.map((each) => roundedTo(each, digits));
+function typeRow([name, digits, largest], all) {
+  const kept = all.map((each) => roundedTo(each, digits, largest));
   return element(
     "tr",
     {},
     element("th", { scope: "row" }, name),
     kept.map((value, index) => {
       const wrong = value !== all[index];
-      return element("td", { class: `number ${wrong ? "bad" : "good"}` }, wrong ? element("s", {}, value) : value);
+      const text = value === Infinity ? "∞" : value;
+      return element("td", { class: `number ${wrong ? "bad" : "good"}` }, wrong ? element("s", {}, text) : text);
     }),
   );
 }
