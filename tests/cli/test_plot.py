@@ -128,6 +128,11 @@ def test_no_encoding_is_no_encoding(posenc, tmp_path, picture):
         (("RoPE(dim=8)", "--picture", "wavelengths", "--width", "wide"), "width must be 1 to 40 inches, as 3.25in"),
         (("ALiBi(heads=8)", "--picture", "heads", "--width", "2in"), "width must leave letters of 4 points"),
         (("RoPE(dim=8)", "--picture", "word_order", "--other", "Cats sleep"), "other must share words with sentence"),
+        (("RoPE(dim=8)", "--picture", "all", "--width", "wide"), "width must be 1 to 40 inches, as 3.25in"),
+        (("ALiBi(heads=8)", "--picture", "all", "--width", "1in"), "width must leave letters of 4 points"),
+        (("Sinusoidal(dim=8)", "--picture", "all", "--embedding", "nonsense"), "embedding must be WORD=NUMBERS"),
+        (("ALiBi(heads=4)", "--picture", "all", "--positions", "3000"), "length must be an integer from 1 to 1024"),
+        (("Learned(dim=8, length=50)", "--picture", "all"), "positions must be from 0 to 49"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(posenc, tmp_path, monkeypatch, arguments, message):
@@ -137,7 +142,7 @@ def test_what_cannot_be_drawn_is_one_line(posenc, tmp_path, monkeypatch, argumen
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
     assert ran.err.count("\n") == 1
-    assert not Path("x.svg").exists()
+    assert not list(Path().glob("x*.svg"))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +170,8 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert (path.read_bytes(), [left.name for left in tmp_path.iterdir()]) == (b"old", ["x.png"])
 
 
-def test_without_matplotlib_one_line_says_what_to_install(posenc, tmp_path, monkeypatch):
+@pytest.mark.parametrize("picture", ["rotation", "all"])
+def test_without_matplotlib_one_line_says_what_to_install(posenc, tmp_path, monkeypatch, picture):
     real = builtins.__import__
 
     def without(name: str, *rest: object) -> object:
@@ -179,6 +185,6 @@ def test_without_matplotlib_one_line_says_what_to_install(posenc, tmp_path, monk
 
     monkeypatch.delattr(package, "plot", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
-    ran = posenc("plot", "RoPE(dim=8)", "--picture", "rotation", "--output", str(tmp_path / "x.png"))
+    ran = posenc("plot", "RoPE(dim=8)", "--picture", picture, "--output", str(tmp_path / "x.png"))
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "posenc plot: matplotlib must be installed to draw; it is not. Run: pip install matplotlib\n"

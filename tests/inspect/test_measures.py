@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc.compose import Concatenated, Partial, Scaled, Sum
+from posenc.compose import Concatenated, LearnedScale, Partial, Scaled, Sum
 from posenc.encodings.adds.count import Count
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.fourier_features import FourierFeatures
@@ -17,6 +17,7 @@ from posenc.encodings.adds.one_sine import OneSine
 from posenc.encodings.adds.random_fourier_features import RandomFourierFeatures
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.rotates.pope import PoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect import (
     binary_counting,
@@ -232,6 +233,12 @@ def test_binary_counting_and_dials_are_refused_where_they_do_not_fit():
         binary_counting(1, 0)
     with pytest.raises(TypeError, match="encoding must be an encoding that adds"):
         binary_counting(2, 1, RoPE(dim=4))
+    with pytest.raises(TypeError, match="encoding must have frequencies; got Learned"):
+        binary_counting(2, 1, Learned(dim=4, length=9))
+    with pytest.raises(ValueError, match="encoding must be an encoding with one axis; got RandomFourierFeatures"):
+        binary_counting(2, 1, RandomFourierFeatures(features=2, axes=2))
+    scaled = LearnedScale(Sinusoidal(dim=4), initial=0.5)
+    assert binary_counting(2, 1, scaled).rows.tolist() == (Sinusoidal(dim=4).embed([0, 1]) / 2).tolist()
     with pytest.raises(TypeError, match="position must be an integer"):
         dials(Sinusoidal(dim=4), 1.5)
     with pytest.raises(TypeError, match="encoding must have frequencies"):
@@ -314,6 +321,8 @@ def test_scores_by_distance_at_every_door():
 def test_a_position_change_is_refused_where_it_does_not_fit():
     with pytest.raises(TypeError, match="encoding must be one that adds or rotates; got ALiBi"):
         position_change(ALiBi(heads=2))
+    with pytest.raises(TypeError, match="encoding must rotate every head alike and keep its width; got PoPE"):
+        position_change(PoPE(dim=4, heads=2))
     with pytest.raises(ValueError, match=r"vector must have shape \(8,\); got \(3,\)"):
         position_change(RoPE(dim=8), [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="positions must be a list of two or more"):

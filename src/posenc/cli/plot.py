@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,55 +12,10 @@ import numpy as np
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.inputs import draws, encoding, in_existing_folder, model
+from posenc.cli.inputs import draws, in_existing_folder, model
+from posenc.cli.picture_subjects import of_comparison, of_encoding, of_encoding_or_none, of_findings, of_segments
 from posenc.core.doors import Encoding, Params
 from posenc.core.plain_file import write_whole
-
-
-def of_encoding(text: str) -> Any:
-    return encoding("subject", text, "Draw one of its layers.")
-
-
-def of_encoding_or_none(text: str) -> Any:
-    """Encoding, or None where it is left out: no encoding."""
-    return of_encoding(text) if text else None
-
-
-def of_segments(text: str) -> Any:
-    """Segments as the explorer's links write them: "text 4, image 4x6x1, video 2x4x4x2x1"."""
-    from posenc.explorer.views.media_view import KINDS
-
-    segments = []
-    for part in text.split(","):
-        kind, _, numbers = part.strip().partition(" ")
-        segment, names = KINDS.get(kind, (None, ()))
-        sizes = numbers.split("x")
-        if segment is None or len(sizes) != len(names) or not all(map(str.isdecimal, sizes)):
-            written = "; ".join(f"{kind}: {' x '.join(names)}" for kind, (_, names) in KINDS.items())
-            raise ValueError(
-                f'subject must be segments such as "text 4, image 4x6x1" ({written}); got {text!r:.60}. Write some.'
-            )
-        segments.append(segment(**dict(zip(names, map(int, sizes), strict=True))))
-    return segments
-
-
-def of_comparison(text: str) -> Any:
-    """Settings that a folder of `posenc compare` holds."""
-    from posenc.lab.comparison.comparison_report import report
-
-    if not text:
-        raise ValueError("subject must be the folder of a comparison; got none. Run posenc compare --out FOLDER.")
-    return [judged.setting for judged in report(text).judged]
-
-
-def of_findings(text: str) -> Any:
-    """Claims decided by training, by name, each with its finding; `text` must be empty."""
-    from posenc.lab.claims.findings import trained_findings
-
-    if text:
-        raise ValueError(f"subject must be left out for claims; got {text!r:.100}. Leave it out.")
-    return trained_findings()
-
 
 #: Pictures that several encodings share, as `posenc.plot.together` draws them.
 TOGETHER = ("wavelengths", "score_by_distance", "bias_by_distance")
@@ -285,8 +239,8 @@ class PlotVerb(Verb):
         for name, picture in PICTURES.items():
             if not picture.of_any_encoding:
                 continue
-            with contextlib.suppress(TypeError, ValueError):  # a picture of another kind of encoding
-                pictures[name] = self._image(encoding, name, ending)
+            if data := self._image_if_it_fits(encoding, name, ending):
+                pictures[name] = data
         if not pictures:
             raise ValueError(
                 f"picture must fit the encoding; got none that fits {self._text}. `posenc plot --help` lists them."
@@ -301,6 +255,16 @@ class PlotVerb(Verb):
         self._takes(subject, ending, (name,))
         write_whole(self.output, self._image(subject, name, ending))
         return str(self.output)
+
+    def _image_if_it_fits(self, encoding: Encoding, name: str, ending: str) -> bytes | None:
+        """The picture, or None if it is of another kind of encoding; an error about one of its options stays."""
+        options = PICTURES[name].options
+        try:
+            return self._image(encoding, name, ending)
+        except (TypeError, ValueError) as error:
+            if str(error).partition(" ")[0] in {"matplotlib", "width", "dpi", *options, *options.values()}:
+                raise
+            return None
 
     def _image(self, subject: Any, name: str, ending: str) -> bytes:
         """The picture as the bytes of its file."""

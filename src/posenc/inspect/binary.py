@@ -10,6 +10,7 @@ import numpy as np
 from posenc.core import text_lines, validation
 from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.sinusoid_channels import sinusoid_channels
 from posenc.inspect.spectrum import frequencies_of, spectrum
 from posenc.phase import phase
@@ -85,14 +86,16 @@ def binary_counting(count: int = 16, bits: int = 4, encoding: AdditiveEncoding |
     Args:
         count: How many numbers, at most 2^bits.
         bits: Bits of a number.
-        encoding: An encoding that adds and has frequencies; Sinusoidal(dim=2·bits) if left out.
+        encoding: An encoding that adds and has frequencies; Sinusoidal(dim=2·bits) if left out. What else it learns is
+            drawn with seed 0.
 
     Returns:
         The table of bits and the rows of the encoding.
 
     Raises:
         TypeError: `encoding` does not add or has no frequencies.
-        ValueError: `count` needs more bits, or an argument breaks its rule; the message names it.
+        ValueError: `count` needs more bits, `encoding` has several axes, or an argument breaks its rule; the message
+            names it.
 
     Example:
         >>> binary_counting(4, 2).table.tolist()
@@ -104,9 +107,11 @@ def binary_counting(count: int = 16, bits: int = 4, encoding: AdditiveEncoding |
         raise ValueError(f"count must be at most {1 << bits} for {bits} bits; got {count}. Give more bits.")
     encoding = Sinusoidal(dim=2 * bits) if encoding is None else encoding
     validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
+    wavelengths = frequencies_of(encoding).wavelengths()
+    validation.one_axis("encoding", encoding)
     numbers, weights = np.arange(count), np.arange(bits)[::-1]
-    table, rows = (numbers[:, None] >> weights) & 1, np.asarray(encoding.embed(numbers))
-    return BinaryCounting(table, 1 << weights, 2 << weights, encoding, rows, frequencies_of(encoding).wavelengths())
+    table, rows = (numbers[:, None] >> weights) & 1, np.asarray(encoding.embed(numbers, drawn_params(encoding)))
+    return BinaryCounting(table, 1 << weights, 2 << weights, encoding, rows, wavelengths)
 
 
 @dataclass(frozen=True, eq=False)

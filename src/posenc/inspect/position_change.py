@@ -80,7 +80,7 @@ def position_change(
         The vector at each position and its differences.
 
     Raises:
-        TypeError: `encoding` neither adds nor rotates every head alike, or is appended to the embedding.
+        TypeError: `encoding` neither adds nor rotates every head alike, or changes the width of a vector.
         ValueError: `vector` has another width, or there are fewer than two positions.
 
     Example:
@@ -111,10 +111,11 @@ def position_change(
         encoded = x + np.asarray(encoding.embed(at, params))
         differences, against, compared = encoded[1:] - encoded[0], f"position {text_lines.number(at[0])}", at[1:]
     else:
-        rotation = encoding.rotation(at, params, role="query")
-        if rotation.heads is not None:
+        rotation = encoding.rotation(at, params, role=encoding.roles[0])
+        if rotation.heads is not None or rotation.width != width:
             raise TypeError(
-                f"encoding must rotate every head alike; got {text_lines.short(encoding):.60}. Give RoPE(dim=128), say."
+                f"encoding must rotate every head alike and keep its width; got {text_lines.short(encoding):.60}. "
+                "Give RoPE(dim=128), say."
             )
         encoded = arrays.to_numpy(rotation(np.broadcast_to(x, (at.size, width))))
         differences, against, compared = encoded - x, "the vector itself", at
