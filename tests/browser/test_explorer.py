@@ -80,6 +80,11 @@ def test_sliders_show_values_that_they_have_no_place_for(watched, server):
     page.get_by_label("Width", exact=True).press("ArrowRight")
     page.wait_for_url(re.compile("dim%3D96.*base%3D150000"))
     assert shown("Width") == "96"
+    grid = "AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)"
+    page.get_by_label("Encoding", exact=True).fill(grid)
+    page.wait_for_url(re.compile("AxialRoPE"))
+    until(page, SETTLED)
+    assert shown("Positions") == "9"  # 3 times 3 for about 10
 
 
 def test_the_finder_takes_a_dimension_once(watched, server):
