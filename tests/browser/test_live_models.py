@@ -75,7 +75,7 @@ def test_a_long_sentence_is_said_to_be_cut(view):
     view.get_by_label("Your sentence").fill("w " * 80)
     seen(view)
     said = view.locator("[role=status]").inner_text()
-    assert said.endswith("They are the first 40 of your sentence: its last 40 are not read.")
+    assert said.endswith("The models read the first 40 tokens of your sentence and leave out the last 40.")
     assert view.locator(".on-paper").inner_text().startswith("“" + " ".join("w" * 40) + "…”")
 
 

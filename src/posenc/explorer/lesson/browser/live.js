@@ -236,7 +236,7 @@ function lengthSentence(count, trained) {
 
 /** What the models do not read of a long sentence, in words. */
 function leftSentence(left) {
-  return left ? ` They are the first ${MOST} of your sentence: its last ${left} are not read.` : "";
+  return left ? ` The models read the first ${MOST} tokens of your sentence and leave out the last ${left}.` : "";
 }
 
 /** A token for display: without the space before it, and visible where it is nothing else. */

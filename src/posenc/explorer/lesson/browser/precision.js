@@ -52,7 +52,7 @@ export function precision(view, { precision: data }) {
     element(
       "table",
       { class: "plain stored" },
-      element("caption", {}, "Struck out: the number of another position, or ∞ beyond the largest number of fp16"),
+      element("caption", {}, "Struck out: the number of another position. ∞: beyond 65,504, the largest number of fp16"),
       head,
       body,
     ),
@@ -89,8 +89,8 @@ function typeRow([name, digits, largest], all) {
     element("th", { scope: "row" }, name),
     kept.map((value, index) => {
       const wrong = value !== all[index];
-      const text = value === Infinity ? "∞" : value;
-      return element("td", { class: `number ${wrong ? "bad" : "good"}` }, wrong ? element("s", {}, text) : text);
+      const text = value === Infinity ? "∞" : wrong ? element("s", {}, value) : value;
+      return element("td", { class: `number ${wrong ? "bad" : "good"}` }, text);
     }),
   );
 }
