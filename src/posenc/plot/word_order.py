@@ -83,14 +83,14 @@ def _compared(
     return [without, *results], [_named(None, None), *(_named(one, learned) for one, learned in drawn)]
 
 
-def _handed_in(results: Any) -> Sequence[OrderBlindness]:
+def _handed_in(results: Any) -> list[OrderBlindness]:
     given: Sequence[Any] = results if isinstance(results, list | tuple) else ()
     if not given or not all(isinstance(one, OrderBlindness) for one in given):
         raise TypeError(
             f"encoding must be an encoding, None or a list of results of order_blindness; got "
             f"{validation.shown(results)}. Give an encoding."
         )
-    return given
+    return list(given)
 
 
 def _named(encoding: Encoding | None, params: Params | None) -> str:

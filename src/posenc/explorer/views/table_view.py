@@ -81,7 +81,8 @@ class TableView(OfEncoding):
 
     def side(self, encoding: Encoding) -> int:
         """How many cells a grid of about as many positions has along each axis."""
-        return max(1, round(self.count(encoding) ** (1 / encoding.axes)))
+        side: float = self.count(encoding) ** (1 / encoding.axes)
+        return max(1, round(side))
 
     def positions_in_code(self, encoding: Encoding) -> str:
         """Python that gives the positions shown."""
