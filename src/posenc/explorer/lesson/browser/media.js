@@ -104,7 +104,8 @@ function picture(state, patches, picked) {
   const values = Float64Array.from({ length: rows * across }, (_, cell) => {
     const [row, place] = [Math.floor(cell / across), cell % across];
     const [frame, column] = [Math.floor(place / (columns + 1)), place % (columns + 1)];
-    return column === columns ? NaN : Number(score(picked, patches[indexOf(state, frame, row, column)], way).toFixed(2));
+    if (column === columns) return NaN;
+    return Number(score(picked, patches[indexOf(state, frame, row, column)], way).toFixed(2));
   });
   return {
     values,

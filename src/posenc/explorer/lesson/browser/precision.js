@@ -52,7 +52,7 @@ export function precision(view, { precision: data }) {
     element(
       "table",
       { class: "plain stored" },
-      element("caption", {}, "Struck out: the number of another position. ∞: beyond 65,504, the largest number of fp16"),
+      element("caption", {}, "Struck out: the number of another position. ∞: beyond 65,504, the most that fp16 has"),
       head,
       body,
     ),
