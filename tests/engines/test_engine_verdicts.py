@@ -41,11 +41,14 @@ def applied(expected: ModelPositions, base: float) -> LayerRotation:
 
 
 def test_layers_that_draft_are_named_and_not_known(tmp_path: Path) -> None:
-    config = {"model_type": "glm4_moe", **SIZES, "head_dim": 16, "num_hidden_layers": 4, "num_nextn_predict_layers": 1}
+    config = {"model_type": "llama", **SIZES, "num_hidden_layers": 4, "num_nextn_predict_layers": 1}
     right = fake_engine(tmp_path, "right", GOOD.replace('(request["probe"])', '(request["probe"], 10_000.0)'))
     table = compare_engines(read_question(config, tmp_path, "tests"), [right], threading.Event(), lambda *_: None)
     assert table.fields[-1] == "draft"
-    assert table.rows[0].cells["draft"].source == "not known"
+    assert {name: cell.source for name, cell in table.rows[0].cells.items() if cell.source != "live"} == {
+        "draft": "not known"
+    }
+    assert table.exit_code == 3
     assert [line.partition(":")[0] for line in table.meant] == ["layers 0-3", "draft, not asked, layer 4"]
 
 
