@@ -53,6 +53,19 @@ def test_a_stock_model_agrees(model_type: str) -> None:
     assert all(after[name].get(key) is value for name, own in before.items() for key, value in own.items())
 
 
+@pytest.mark.parametrize("model_type", ["gptj", "falcon"])
+def test_steps_of_a_model_that_rotates_by_itself_are_joined(model_type: str) -> None:
+    sizes = MODELS["gptj"] if model_type == "gptj" else SIZES | {"alibi": False}
+    model = AutoModel.from_config(CONFIG_MAPPING[model_type](**sizes), attn_implementation="eager").eval()
+    captured = capture(model, TOKENS[:, :12], decoded=5)
+    assert [recorded.layer for recorded in captured.rotations] == [0, 1]
+    found = diagnose(json.loads(model.config.to_json_string()), captured)
+    assert found.agree, str(found)
+    assert "shifted" not in str(found)
+    with pytest.raises(ValueError, match=r"^tokens must be more or fewer than the heads of .*, 4, whose axes"):
+        capture(model, TOKENS[:, :4])
+
+
 def test_another_base_is_named() -> None:
     config, model = built("gptj")
     for layer in model.h:

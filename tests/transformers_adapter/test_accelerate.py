@@ -52,6 +52,22 @@ def test_a_model_decodes_and_learns_with_it() -> None:
     assert (step - whole).abs().max() <= 64 * 2**-24 * (1 + whole.abs().max())
 
 
+def test_float64_stays_float64() -> None:
+    one = model("Llama").double()
+    with torch.no_grad():
+        before = one(TOKENS).logits
+        with accelerate(one):
+            assert (one(TOKENS).logits - before).abs().max() <= 64 * 2**-53 * (1 + before.abs().max())
+
+
+def test_attention_that_is_not_finite_is_not_taken_for_equal() -> None:
+    sizes = {"vocab_size": 64, "hidden_size": 32, "n_layer": 2, "n_head": 2}
+    one = transformers.BloomForCausalLM(transformers.BloomConfig(**sizes)).eval()
+    torch.nn.init.constant_(one.transformer.h[0].self_attention.query_key_value.weight, float("nan"))
+    with pytest.raises(ValueError, match=r"^model must attend as its config says; got another output at .*, by inf"):
+        accelerate(one)
+
+
 def test_sixteen_bits_round_less() -> None:
     one = model("Llama").to(torch.bfloat16)
     with torch.no_grad():

@@ -72,6 +72,8 @@ def test_what_cannot_be_audited_is_refused() -> None:
         audit(3)
     with pytest.raises(ValueError, match=r"^length must be"):
         audit(built("llama"), length=4)
+    with pytest.raises(ValueError, match=r"^length must be one that the model reads; got 80, .* IndexError"):
+        audit(built("gpt2"), length=80)
     with pytest.raises(ValueError, match=r"^model must have at most most_weights=10 weights"):
         audit(built("llama"), most_weights=10)
 

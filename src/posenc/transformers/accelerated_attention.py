@@ -23,7 +23,7 @@ from posenc.models import from_config
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
-from posenc.transformers.model_changes import evaluating, few_tokens, largest_gap, replace_attribute
+from posenc.transformers.model_changes import evaluating, few_tokens, largest_gap, replace_attribute, share_of_allowed
 from posenc.transformers.swapping.attention_interface import as_seen
 
 Call = Callable[..., Any]
@@ -111,8 +111,8 @@ class _ComparedCall:
         if ours is not None:
             mine, own = ours[0][self.real], theirs[0][self.real]
             allowed = mine.shape[-1] * torch.finfo(own.dtype).eps * (1.0 + float(own.float().abs().max()))
-            self.compared, share = True, largest_gap(mine, own) / allowed
-            self.difference = max(self.difference, share)
+            self.compared = True
+            self.difference = max(self.difference, share_of_allowed(largest_gap(mine, own), allowed))
         return theirs
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from posenc.core import arrays
 from posenc.core.rotation import Pairing, Rotation
 from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_one
 from posenc.transformers.accelerated_attention import calling, calls_inside, check_equal
@@ -145,7 +146,8 @@ def _of_one(pairing: str) -> Applied:
 
 
 def _rotation(cos: Any, sin: Any, pairing: str, dim: int) -> Rotation:
-    return Rotation(cos.float(), sin.float(), Pairing(pairing, dim, 2 * cos.shape[-1]))  # type: ignore[arg-type]
+    lib = arrays.library(cos)  # float64 tables stay, as the vectors of their model are float64
+    return Rotation(lib.wide(cos), lib.wide(sin), Pairing(pairing, dim, 2 * cos.shape[-1]))  # type: ignore[arg-type]
 
 
 def _same_rotation(original: Applied, ours: Applied, width: int) -> bool:

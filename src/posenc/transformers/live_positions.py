@@ -151,7 +151,7 @@ def _as_held(group: LayerGroup, attention: BuiltAttention) -> LayerGroup:
             continue
         kind = f"{key} of attention in {group.attention} is {held!r}, where its class makes {built!r} of the config"
         group = replace(group, notes=(*group.notes, kind))
-        if key == "scaling" and isinstance(held, float) and isinstance(built, float):
+        if key == "scaling" and held is not None and built:
             group = replace(group, logit_factor=group.logit_factor * held / built)
         elif key == "sliding_window" and isinstance(group.window, Window | None):
             after = group.window.after if group.window else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -68,7 +69,13 @@ def few_tokens(model: Any, count: int, padded: int) -> tuple[Any, Any]:
 
 
 def largest_gap(ours: Any, theirs: Any) -> float:
-    """Largest difference of two tensors in float32; infinite where their shapes differ."""
+    """Largest difference of two tensors in float32; infinite where their shapes differ, or one is not finite."""
     if ours.shape != theirs.shape:
-        return float("inf")
-    return float((ours.float() - theirs.float()).abs().max()) if ours.numel() else 0.0
+        return math.inf
+    gap = float((ours.float() - theirs.float()).abs().max()) if ours.numel() else 0.0
+    return gap if math.isfinite(gap) else math.inf
+
+
+def share_of_allowed(gap: float, allowed: float) -> float:
+    """A gap as a share of what is allowed; infinite where either is not finite, which `max` would pass over."""
+    return gap / allowed if math.isfinite(gap) and math.isfinite(allowed) else math.inf

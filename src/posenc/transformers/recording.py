@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -82,12 +84,12 @@ def capture(model: Any, tokens: Any, *, inputs: Mapping[str, Any] | None = None,
     with ExitStack() as stack, torch.no_grad():
         stack.enter_context(evaluating(model))
         recorder.watch(stack)
-        _run(model, tokens, inputs, length - decoded)
+        _run(model, tokens, inputs, length - decoded, recorder.begin)
     return recorder.result(_given(inputs))
 
 
-def _run(model: Any, tokens: Any, inputs: dict[str, Any], first: int) -> None:
-    """Run a model over its first tokens, then over each of the others with its cache."""
+def _run(model: Any, tokens: Any, inputs: dict[str, Any], first: int, begin: Callable[[int], None]) -> None:
+    """Run a model over its first tokens, then over each of the others with its cache; `begin` hears how many."""
     length, past = tokens.shape[-1], None
     both = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
     along = {name for name, given in inputs.items() if getattr(given, "shape", ())[:2] == tokens.shape}
@@ -98,6 +100,7 @@ def _run(model: Any, tokens: Any, inputs: dict[str, Any], first: int) -> None:
             named |= {name: given for name, given in inputs.items() if name not in along}
         if first < length:
             named |= {"past_key_values": past, "use_cache": True}
+        begin(end - start)
         if both:
             named = {**named, "input_ids": tokens, "decoder_input_ids": tokens[:, start:end]}
             output = model(**(named if MASK not in along else {**named, MASK: inputs[MASK]}))
@@ -135,7 +138,9 @@ class _Recorder:
         self.place = RecordedPlace(None, "")
         self.alibi: int | None = None
         self.single: dict[RecordedPlace, tuple[Any, Any]] = {}
-        self.rotations: list[Recorded] = []
+        self.count = length
+        self.calls_of: Counter[RecordedPlace] = Counter()
+        self.rotations: dict[tuple[RecordedPlace, int], list[Recorded]] = {}
         self.biases: list[Recorded] = []
         self.rows: dict[str, list[np.ndarray]] = {}
         self.read: set[str] = set()
@@ -143,7 +148,6 @@ class _Recorder:
     def watch(self, stack: ExitStack) -> None:
         """Hook into the model's modules, and into the functions of its code, until the stack is closed."""
         self.attention.watch(stack)
-        stack.callback(self.model.register_forward_pre_hook(lambda *given: self.read.clear()).remove)
         tables = position_tables(self.model)
         for name, module in self.model.named_modules():
             if place_of(name).layer is not None:
@@ -155,6 +159,13 @@ class _Recorder:
         observe_rotations(stack, self.model, self._note_call)
         functional = torch.nn.functional
         replace_attribute(stack, functional, "embedding", self._rows_of(functional.embedding, tables))
+
+    def begin(self, count: int) -> None:
+        """Begin a step of so many tokens, after recording rotations still pending from the step before."""
+        self._note_rotations()
+        self.read.clear()
+        self.calls_of.clear()
+        self.count = count
 
     def _enter(self, place: RecordedPlace) -> Callable[..., None]:
         """Make a hook that sets the current layer, after recording rotations still pending from the layer before."""
@@ -206,10 +217,22 @@ class _Recorder:
         """Record queries and keys before and after a rotation, with the layer and the layout."""
         names = ("q", "k", "q_rotated", "k_rotated")
         arrays = dict(zip(names, (*before, *after), strict=True))
+        steps = self.rotations.setdefault((self.place, self.calls_of[self.place]), [])
+        self.calls_of[self.place] += 1
         layout = None
         if before[0].dim() == 4:
-            layout = "bhtd" if before[0].shape[2] == self.length else "bthd"
-        self.rotations.append(Recorded(arrays, *self.place, layout))
+            layout = steps[0].layout if steps else self._layout(before[0].shape)
+        steps.append(Recorded(arrays, *self.place, layout))
+
+    def _layout(self, shape: Any) -> Literal["bhtd", "bthd"]:
+        """Layout of rotated vectors, by the axis that has the tokens of this step."""
+        _, first, second, _ = shape
+        if first == second == self.count > 1:
+            raise ValueError(
+                f"tokens must be more or fewer than the heads of {type(self.model).__name__}, {first}, whose axes "
+                "nothing else tells apart; got as many in a step. Give one token more."
+            )
+        return "bhtd" if second == self.count else "bthd"
 
     def _bias_of(self, name: str, module: Any) -> Callable[..., Any]:
         """Wrap T5's `compute_bias` so that each bias is recorded."""
@@ -239,7 +262,8 @@ class _Recorder:
     def result(self, given: dict[str, np.ndarray]) -> Capture:
         """Return all that was recorded; ValueError where nothing was."""
         self._note_rotations()
-        rotations, attention = (*self.rotations, *self.attention.rotations()), self.attention.attention()
+        own = (recorded for steps in self.rotations.values() for recorded in _joined(steps))
+        rotations, attention = (*own, *self.attention.rotations()), self.attention.attention()
         if not (rotations or self.biases or self.rows or attention):
             raise ValueError(
                 "model must compute a rotation, a bias or a table of positions in its own code; none was seen in "
@@ -250,6 +274,16 @@ class _Recorder:
         config = getattr(self.model, "config", None)
         plain = {} if config is None or not hasattr(config, "to_json_string") else json.loads(config.to_json_string())
         return Capture(rotations, tuple(self.biases), rows, attention, self.padded, plain, attends_of(config), given)
+
+
+def _joined(steps: list[Recorded]) -> list[Recorded]:
+    """Join the steps of a rotation along their tokens; vectors without a known layout stay apart."""
+    first = steps[0]
+    if len(steps) == 1 or first.layout is None:
+        return steps
+    axis = first.layout.index("t")
+    arrays = {name: torch.cat([step.arrays[name] for step in steps], axis) for name in first.arrays}
+    return [replace(first, arrays=arrays)]
 
 
 def attends_of(config: Any) -> Literal["causal", "both", "either", ""]:

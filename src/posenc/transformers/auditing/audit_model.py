@@ -118,7 +118,14 @@ def _position_ids_do_nothing(model: Any, tokens: torch.Tensor) -> str | None:
         return "the model takes no position_ids"
     with torch.no_grad():
         ids = torch.arange(tokens.shape[1], device=tokens.device)[None]
-        one, two = (model(tokens[:1], position_ids=own, use_cache=False)[0] for own in (ids, ids // 2))
+        try:
+            one, two = (model(tokens[:1], position_ids=own, use_cache=False)[0] for own in (ids, ids // 2))
+        except (IndexError, RuntimeError, ValueError) as error:
+            problem = f"{type(error).__name__}: {error}".split("\n")[0][:200]
+            raise ValueError(
+                f"length must be one that the model reads; got {tokens.shape[1]}, with which {type(model).__name__} "
+                f"raises {problem}. Give fewer tokens."
+            ) from error
     return None if not torch.equal(one, two) else "position_ids change nothing"
 
 

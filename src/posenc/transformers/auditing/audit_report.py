@@ -89,4 +89,6 @@ class AuditReport(text_lines.Lines):
         """Return the verdict and a line for each check, those that break first."""
         order = {"breaks": 0, "holds": 1, "not compared": 2}
         every = sorted(self.results, key=lambda result: order[result.outcome])
-        return [f"{self.model_type}: the runs {self.verdict}", *(result.line() for result in every)]
+        compared = any(result.outcome != "not compared" for result in self.results)
+        verdict = f"the runs {self.verdict}" if compared else "nothing was compared"
+        return [f"{self.model_type}: {verdict}", *(result.line() for result in every)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import torch
 
 from posenc.core.rotation import PairLayout
 from posenc.torch.modules.modules import Add, Rotate, module
-from posenc.transformers.model_changes import evaluating, few_tokens, largest_gap
+from posenc.transformers.model_changes import evaluating, few_tokens, largest_gap, share_of_allowed
 from posenc.transformers.swapping.attention_interface import NAME
 from posenc.transformers.swapping.install import Parts, installed
 from posenc.transformers.swapping.layer_positions import LayerPositions, Vectors
@@ -70,10 +71,11 @@ def proved(
         compared = {layer.number: _ComparedLayer(layer, repeat, attends) for layer in layers}
         with installed(own, Parts(compared, _own_table(own))):
             after = logits_of_few_tokens(model, own, far)
-        difference = max(float((a - b).abs().max()) for a, b in zip(after, before, strict=True))
+        difference = max(largest_gap(a, b) for a, b in zip(after, before, strict=True))
         tables = max(layer.tables for layer in compared.values())
         attention = max(layer.attention for layer in compared.values()) if attends else None
-        if (difference == 0.0 or 0.0 < tables <= 1.0) and (attention or 0.0) <= 1.0:
+        rounded = difference == 0.0 or (0.0 < tables <= 1.0 and math.isfinite(difference))
+        if rounded and (attention or 0.0) <= 1.0:
             return Proof(sum(each.numel() for each in after), difference, tables, attention), repeat
     raise ValueError(
         f"model must do with positions what its config says; got {type(model).__name__}, whose logits changed by "
@@ -133,7 +135,8 @@ class _ComparedLayer(LayerPositions):
         allowed = torch.finfo(own[0].dtype).eps + float(positions.max() + 1) * torch.finfo(torch.float32).eps
         if self.by_table[0] is not None:
             difference = max(largest_gap(mine, theirs) for mine, theirs in zip(tables, own, strict=True))
-            self.tables = max(self.tables, difference / (allowed * max(1.0, float(own[0].abs().max()))))
+            allowed *= max(1.0, float(own[0].abs().max()))
+            self.tables = max(self.tables, share_of_allowed(difference, allowed))
         return tables
 
     def attend(
@@ -147,7 +150,8 @@ class _ComparedLayer(LayerPositions):
             seen = torch.ones_like(vectors[0][..., 0], dtype=torch.bool) if mask is None else mask.any(-1)
             seen = seen.transpose(1, 2).expand(output.shape[:3])
             difference = largest_gap(ours[seen], output[seen])
-            self.attention = max(self.attention, difference / _attention_tolerance(vectors, named.get("scaling")))
+            allowed = _attention_tolerance(vectors, named.get("scaling"))
+            self.attention = max(self.attention, share_of_allowed(difference, allowed))
         return output, weights
 
 

@@ -22,7 +22,7 @@ from posenc.transformers.tracing.biased_keys import biased_keys
 from posenc.transformers.tracing.call_request import CallRequests
 from posenc.transformers.tracing.key_slots import KeyStore
 from posenc.transformers.tracing.rotation_steps import RecoveredLayer, Rotated, RotationStep, RotationSteps
-from posenc.transformers.tracing.visible_keys import heeds_its_mask, visible_keys
+from posenc.transformers.tracing.visible_keys import heeds_its_mask, no_mask_rule, visible_keys
 
 #: Numbers of vectors that are held before they are read, so that long prompts through many layers need no memory.
 MOST_HELD = 1 << 22
@@ -274,8 +274,8 @@ class PositionRecorder:
         return store.slots(own, added, call.start)
 
     def _visible(self, module: Any, queries: int, keys: int, mask: Any, named: Any) -> np.ndarray | None:
-        """Keys that each query may see; layers share one mask."""
-        key = (id(mask) if mask is not None else None, queries, keys)
+        """Keys that each query may see; layers share one mask, and without one those that are causal alike."""
+        key = (no_mask_rule(module, named) if mask is None else id(mask), queries, keys)
         if key not in self.masks:
             seen = visible_keys(module, queries, keys, mask, named)
             self.masks[key] = mask, None if seen is None else seen.cpu().numpy()

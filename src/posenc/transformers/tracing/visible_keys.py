@@ -38,16 +38,17 @@ def visible_keys(module: Any, queries: int, keys: int, mask: Any, named: dict[st
         return (seen[:, 0] if seen.shape[1] == 1 else seen.any(1)).expand(-1, queries, -1)
     if mask is not None:
         return None
-    how = getattr(getattr(module, "config", None), "_attn_implementation", "")
-    if how == "sdpa" and queries > 1 and _hides_later(module, named):
+    how, hides_later = no_mask_rule(module, named)
+    if how == "sdpa" and queries > 1 and hides_later:
         return torch.ones(1, queries, keys, dtype=torch.bool).tril()
     return torch.ones(1, queries, keys, dtype=torch.bool) if how in ("sdpa", "eager", "flex_attention") else None
 
 
-def _hides_later(module: Any, named: dict[str, Any]) -> bool:
-    """Whether sdpa hides later keys where it is given no mask."""
+def no_mask_rule(module: Any, named: dict[str, Any]) -> tuple[str, bool]:
+    """Implementation of attention, and whether sdpa hides later keys, where attention is given no mask."""
     stated = named.get("is_causal")
-    return bool(getattr(module, "is_causal", True) if stated is None else stated)
+    hides_later = bool(getattr(module, "is_causal", True) if stated is None else stated)
+    return getattr(getattr(module, "config", None), "_attn_implementation", ""), hides_later
 
 
 def heeds_its_mask(attend: Attend) -> bool:
