@@ -190,6 +190,35 @@ def test_quantisation_before_rotation_keeps_channels_of_large_numbers():
     assert errors[8].rotated_after < errors[4].rotated_after / 10
 
 
+def test_queries_rotate_as_queries_where_the_error_of_quantisation_is_measured():
+    """XPos grows queries and shrinks keys; here the reference rotates both."""
+    encoding, at = XPos(dim=8, scale_base=64.0), torch.arange(128)
+    q, k = torch.randn(2, 1, 2, 128, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    of_queries, of_keys = (encoding.rotation(at, role=role, dtype=torch.float64) for role in ("query", "key"))
+    rotated_q, rotated_k = of_queries(q, layout="bhtd"), of_keys(k, layout="bhtd")
+    small = quantised(rotated_k, bits=8, group="token", block=32).restored()
+    exact = rotated_q @ rotated_k.mT
+    want = float((rotated_q @ small.mT - exact).norm() / exact.norm())
+    error = quantisation_error(q, k, encoding, positions=at, bits=8, group="token")
+    assert error.rotated_before == pytest.approx(want, rel=1e-9)
+
+
+def test_quantisation_moves_a_number_by_half_a_step_and_one_rounding():
+    x = torch.tensor([-0.5, 1.9921875, 1.0390625, 0.0], dtype=torch.bfloat16).view(1, 1, 1, 4)
+    small = quantised(x, bits=8, group="token", block=1)
+    moved = (small.restored().double() - x.double()).abs()
+    assert (moved <= small.step / 2 + x.double().abs() * torch.finfo(torch.bfloat16).eps).all()
+    assert (moved > small.step / 2 * 1.5).any(), "the rounding shows"
+
+
+def test_positions_of_a_narrow_dtype_neither_wrap_nor_round():
+    k = K[:, :, :4]
+    narrow = shifted_keys(made(k, torch.arange(200, 204, dtype=torch.uint8)), 100, encodings=PLAIN)
+    close(narrow, shifted_keys(made(k, torch.arange(200, 204)), 100, encodings=PLAIN))
+    far = made(k, torch.arange(4) + 2**24 + 1).extended(made(k, torch.arange(4.0)))
+    assert far.key_positions.tolist() == [*range(2**24 + 1, 2**24 + 5), 0, 1, 2, 3]
+
+
 QUERY = {"query_positions": torch.tensor([5]), "layout": "bhtd"}
 REFUSED = [
     (
@@ -246,6 +275,10 @@ REFUSED = [
     (lambda: made().part(torch.tensor([1, 6])), r"^tokens must be from 0 to 5; got values from 1 to 6"),
     (lambda: made().part(torch.tensor([1, 1])), r"^tokens must not repeat"),
     (lambda: evicted(made(), torch.tensor([1, 6]), encodings=PLAIN, close=False), r"^keep must be from 0 to 5; got"),
+    (
+        lambda: evicted(made(), torch.tensor([5, 0, 1]), encodings=PLAIN, close=True),
+        r"^keep must rise, as tokens stay in their order; got \[5, 0, 1\] \(list\)\. Give keep\.sort",
+    ),
     (lambda: made().part(torch.arange(7)), r"^tokens must be whole numbers of shape \(n,\), n at most 6; got .*\(7,\)"),
     (
         lambda: made().attend(K[:1], query_positions=torch.arange(6), encodings=PLAIN, layout="bhtd"),
@@ -289,11 +322,22 @@ REFUSED = [
     ),
     (lambda: PagedCache(pages=9, page=4, like=made(K[:1])).read("b"), r"^sequence must be one of \[\]; got 'b'"),
     (lambda: quantised_cache(made(), bits=2, group="token"), r"^bits must be 8 or 4; got 2"),
+    (lambda: quantised_cache(made(), bits=8, group="tokens"), r"^group must be one of .*'token'.*; got 'tokens'"),
+    (
+        lambda: quantisation_error(
+            K, K, ValueRotation(RoPE(dim=8)), positions=torch.arange(6), bits=8, group="token", block=6
+        ),
+        r"^encoding must rotate keys; got ValueRotation, which leaves them as they are",
+    ),
     (lambda: quantised(K[..., :7], bits=4, group="token", block=1), r"^x must have an even width for 4 bits; got 7"),
     (lambda: quantised(K, bits=8, group="token", block=4), r"^x must hold floats .* multiple of block = 4; got .*6"),
     (
         lambda: rerotation_error(RoPE(dim=8), dtype=torch.float32, shifts=[2, 1], by=1),
         r"^shifts must rise and hold one number at least; got \[2, 1\]",
+    ),
+    (
+        lambda: rerotation_error(LogNTemperature(dim=8, length=100), dtype=torch.float32, shifts=[1], by=1),
+        r"^encoding must rotate keys; got LogNTemperature, which leaves them as they are",
     ),
 ]
 
@@ -317,3 +361,14 @@ def test_a_sequence_in_pages_refuses_another_rotation_before_it_writes():
     memory.release("a")
     assert memory.free_pages == 7
     assert isinstance(memory.read("b"), KeyCache)
+
+
+def test_a_sequence_in_pages_has_no_tokens_that_could_not_be_written():
+    one = made(K[:1])
+    with torch.inference_mode():
+        memory = PagedCache(pages=9, page=4, like=one)
+    with pytest.raises(RuntimeError, match=r"[Ii]nference"):
+        memory.append("a", one)
+    assert memory.free_pages == 9
+    with pytest.raises(ValueError, match=r"^sequence must be one of \[\]"):
+        memory.read("a")

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
-from posenc import ALiBi, T5Bias
+from posenc import ALiBi, RoPE, RoPEPlusPlus, T5Bias
 from posenc.catalog import CATALOG
 from posenc.core.doors import AdditiveEncoding, AttentionScore, RotaryEncoding
 from posenc.jax import attention, bind, sharded_attention
@@ -75,6 +75,22 @@ def compare(encoding, sharding):
             assert largest <= TOLERANCE * size, largest
 
 
+def compare_order_of_rotations():
+    """Rotations of other pairs do not commute, so those before one that differs by head may not come after it."""
+    mesh, sharding = Mesh(np.array(jax.devices()), ("row",)), Sharding(8, ranks=4, scheme="ulysses")
+    bound = [bind(RoPE(dim=8, pairing="halves")), bind(RoPEPlusPlus(dim=8, heads=4, pairing="adjacent"))]
+    q, k, v = (jnp.asarray(x, jnp.float32) for x in np.random.default_rng(0).standard_normal((3, 1, 4, 8, 8)))
+    spec, options = PartitionSpec(None, None, "row"), {"layout": "bhtd", "causal": True}
+
+    def on_device(q, k, v):
+        return sharded_attention(q, k, v, sharding=sharding, axis_name="row", encodings=bound, **options)
+
+    got = jax.shard_map(on_device, mesh=mesh, in_specs=(spec,) * 3, out_specs=spec, check_vma=False)(q, k, v)
+    at = {"query_positions": jnp.arange(8), "key_positions": jnp.arange(8)}
+    want, other = (attention(q, k, v, encodings=order, **at, **options) for order in (bound, bound[::-1]))
+    assert float(jnp.abs(got - want).max()) <= TOLERANCE < 1e-3 < float(jnp.abs(want - other).max())
+
+
 def divides_heads(encoding):
     """Whether devices can exchange tokens for heads: 4 divides them, and a score needs no others."""
     scores = isinstance(encoding, AttentionScore) and hasattr(encoding, "heads")
@@ -85,6 +101,7 @@ def main() -> None:
     assert len(jax.devices()) == 4
     chosen = [RECORDS[int(index)] for index in sys.argv[1:]] or RECORDS
     exchanged = 0
+    compare_order_of_rotations()
     for encoding in chosen:
         try:
             compare(encoding, Sharding([8, 16], ranks=4, scheme="zigzag", each_document=True))

@@ -13,6 +13,7 @@ import posenc
 from posenc import Partial, RoPE, YaRN
 from posenc.kernels import native as kernel
 from posenc.torch import angles, rotate, rotate_into_cache_
+from posenc.torch.rotary_paths.argument_checks import heads_first
 
 native = pytest.mark.skipif(kernel.MISSING is not None, reason=str(kernel.MISSING))
 IMPLS = (pytest.param("native", marks=native), "torch", "reference")
@@ -149,6 +150,34 @@ def test_compiled_whole() -> None:
         caches = torch.zeros(2, 2, 9, 8), torch.zeros(2, 2, 9, 7)
         results.append((function(q, k, v, *caches), *caches))
     assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+
+
+@pytest.mark.parametrize(("layout", "paged"), [("bhtd", False), ("bthd", True)])
+def test_a_slot_that_does_not_exist_writes_nothing_where_values_are_not_read(layout: Any, paged: bool) -> None:
+    """Compiled, as on an accelerator: -1 is no last slot, and a row of such slots leaves others to the other row."""
+    encoding = RoPE(dim=8)
+    rotation = encoding.rotation(torch.arange(3))
+    none = torch.full((2, 3), -1)
+
+    @torch.compile(fullgraph=True, backend="eager")
+    def step(q: Any, k: Any, v: Any, keys: Any, values: Any, slots: Any) -> Any:
+        return rotate_into_cache_(q, k, v, rotation, keys, values, slots, layout=layout, paged=paged, impl="reference")
+
+    for slots in (torch.tensor([[-1, 4, 0], [-1, -1, 99]]), torch.tensor([[-1, -1, -1], [5, 0, 2**40]]), none):
+        q, k, v = inputs(encoding, 3, layout, torch.float32)
+        caches = [made(2, 9, x.shape[-1], torch.float32, layout, 2) for x in (k, v)]
+        wanted_q, wanted_k = (heads_first(x, layout).clone() for x in rotate(q, k, rotation, layout=layout))
+        wanted = [heads_first(cache, layout).clone() for cache in caches]
+        for cache, x in zip(wanted, (wanted_k, heads_first(v, layout)), strict=True):
+            for row, token in product(range(2), range(3)):
+                slot = int(slots[row, token])
+                if 0 <= slot < (18 if paged else 9):
+                    cache[slot // 9 if paged else row, :, slot % 9] = x[row, :, token]
+                else:
+                    wanted_q[row, :, token] = float("nan")
+        rotated = step(q, k, v, *caches, slots)
+        assert torch.equal(heads_first(rotated, layout).nan_to_num(7.0), wanted_q.nan_to_num(7.0))
+        assert all(torch.equal(heads_first(a, layout), b) for a, b in zip(caches, wanted, strict=True))
 
 
 @native

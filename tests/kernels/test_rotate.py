@@ -100,6 +100,23 @@ def test_tensors_inside_others_and_heads_of_their_own() -> None:
     assert all(torch.equal(a, b) for a, b in pairs)
 
 
+@pytest.mark.parametrize("impl", [pytest.param("native", marks=native), "auto", "torch"])
+def test_cosines_and_sines_that_lie_differently(impl: Any) -> None:
+    """Tokens cut from the rows of a batch, whose sines alone `inverse` copies; one row with a stride of its own."""
+    every = RoPE(dim=8).rotation(torch.arange(12).reshape(2, 6))
+    part = posenc.Rotation(every.cos[:, :3], every.sin[:, :3], every.pairing)
+    of_one = posenc.Rotation(every.cos[:1, :3], every.sin[:1, :3].clone(), every.pairing)
+    q, k = (heads(count, 3, 8, torch.float32, "bhtd") for count in (4, 2))
+    for rotation in (part.inverse(), of_one):
+        pairs = zip(
+            rotate(q, k, rotation, layout="bhtd", impl=impl), (rotation(x, layout="bhtd") for x in (q, k)), strict=True
+        )
+        assert all(torch.equal(a, b) for a, b in pairs)
+    own = q.clone().requires_grad_()
+    rotate_(own * 1.0, k.clone(), part, layout="bhtd", impl=impl)[0].sum().backward()
+    assert torch.equal(own.grad, part.inverse()(torch.ones_like(q), layout="bhtd"))
+
+
 @native
 def test_gradients_are_those_of_the_reference() -> None:
     encoding = Partial(RoPE(dim=12, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=18, start=2)

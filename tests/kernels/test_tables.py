@@ -85,6 +85,8 @@ def test_what_the_kernel_does_not_make_is_the_reference() -> None:
     assert torch.equal(table(encoding, places.expand(2, 3), out=apart), encoding.embed(places.expand(2, 3)))
     cosine, sine = torch.empty(3, 3).T, torch.empty(3, 3)
     assert torch.equal(rotation(RoPE(dim=6), places, out=(cosine, sine)).cos, RoPE(dim=6).rotation(places).cos)
+    cosine, sine = torch.empty(3, 6)[:, :3], torch.empty(3, 3)
+    assert torch.equal(rotation(RoPE(dim=6), places, out=(cosine, sine)).sin, RoPE(dim=6).rotation(places).sin)
     released = Sinusoidal(dim=6, numerics="float32")
     assert torch.equal(table(released, places), released.embed(places))
 

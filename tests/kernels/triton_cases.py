@@ -61,6 +61,15 @@ def every_encoding() -> None:
             same(rotate_(q.clone(), k.clone(), rotation, layout=layout, impl="triton"), wanted)
 
 
+def tables_that_lie_differently() -> None:
+    """Sines copied by `inverse`, cosines cut from a longer row."""
+    every = RoPE(dim=8).rotation(drawn(0, 100_000, 2, 6))
+    rotation = posenc.Rotation(every.cos[:, :3], every.sin[:, :3], every.pairing).inverse()
+    q, k = (content(count, 3, 8, "bhtd") for count in (4, 2))
+    wanted = [rotation(x, layout="bhtd") for x in (q, k)]
+    same(rotate(q, k, rotation, layout="bhtd", impl="triton"), wanted)
+
+
 def queries_alone() -> None:
     """Without keys, whole heads and a part of their channels, in one launch."""
     for encoding in (RECORDS[0], RECORDS[3]):

@@ -146,3 +146,28 @@ def test_inputs_and_positions_are_checked():
     grid = Attention(8, 1, encodings=[posenc.axial("sam2", dim=8)])
     with pytest.raises(ValueError, match=r"^positions must be given for encodings of 2 coordinates"):
         grid(torch.zeros(1, 4, 8))
+
+
+@pytest.mark.parametrize("encoding", [posenc.Shaw(dim=8), posenc.FIRE(heads=4), posenc.RoPE(dim=8)], ids=repr)
+def test_an_empty_batch_gives_an_empty_output(encoding):
+    layer = Attention(32, 4, encodings=[encoding], causal=True)
+    for tokens in (5, 64):
+        output = layer(torch.zeros(0, tokens, 32, requires_grad=True))
+        assert output.shape == (0, tokens, 32)
+        output.sum().backward()
+        with torch.no_grad():
+            assert layer(torch.zeros(0, tokens, 32)).shape == (0, tokens, 32)
+
+
+def test_a_layer_is_built_without_a_position():
+    """XPos refuses position 0 where its centre is far away."""
+    assert Attention(32, 4, encodings=[posenc.XPos(dim=8, centre=32768)]).caches_rotated
+
+
+def test_positions_of_steps_join_in_any_form_and_neither_wrap_nor_round():
+    layer, x = Attention(32, 4, encodings=[posenc.RoPE(dim=8)], causal=True), torch.randn(2, 3, 32)
+    _, cache = layer.step(x, positions=torch.arange(3)[None])
+    assert layer.step(x[:, :1], cache, torch.tensor([[3], [3]]))[1].key_positions.tolist() == [[0, 1, 2, 3]] * 2
+    for last in (torch.tensor([255], dtype=torch.uint8), torch.tensor([2.0**24])):
+        _, cache = layer.step(x[:, :1], positions=last)
+        assert layer.step(x[:, :1], cache)[1].key_positions.tolist() == [last.item(), last.item() + 1]

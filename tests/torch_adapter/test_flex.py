@@ -94,6 +94,13 @@ def test_gradients_equal_those_of_the_dense_bias(encoding: AttentionBias) -> Non
         assert torch.allclose(left, right, rtol=0, atol=2 * 7 * 11 * 8 * 2**-24)
 
 
+def test_one_row_of_positions_serves_a_batch() -> None:
+    scores, held, at = torch.zeros(2, 2, 3, 3), ALiBi(heads=2), torch.arange(3)
+    assert torch.equal(
+        every_place(score_mod(held, at[None], at[None]), scores), every_place(score_mod(held, at, at), scores)
+    )
+
+
 def test_errors() -> None:
     place = torch.arange(3)
     with pytest.raises(TypeError, match="encoding must be an encoding that biases; got RoPE"):

@@ -221,6 +221,14 @@ def test_each_module_takes_its_own_door(kind: type, word: str) -> None:
         kind(other)
 
 
+def test_a_batch_of_positions_is_that_of_x() -> None:
+    add, at = Add(Sinusoidal(dim=4)), torch.arange(15).reshape(5, 3)
+    for shape in ((3, 4), (2, 3, 4)):
+        with pytest.raises(ValueError, match=r"^x must have the batch of positions, \(5,\); got"):
+            add(torch.zeros(shape), at)
+    assert torch.equal(add(torch.zeros(2, 3, 4), at[:1]), add(torch.zeros(2, 3, 4), at[0]))
+
+
 def test_seed_and_x_are_checked() -> None:
     with pytest.raises(ValueError, match="seed must be an integer from 0"):
         module(T5Bias(heads=2), seed=-1)

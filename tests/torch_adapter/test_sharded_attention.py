@@ -13,11 +13,11 @@ import pytest
 import torch
 
 from every import every
-from posenc import ALiBi, RoPE, T5Bias
+from posenc import ALiBi, RoPE, RoPEPlusPlus, T5Bias, ValueRotation
 from posenc.catalog import CATALOG
 from posenc.core.doors import AdditiveEncoding
 from posenc.positions import Sharding
-from posenc.torch import module, simulated_attention
+from posenc.torch import attention, module, simulated_attention
 from samples import EACH_DOOR, firsts
 from torch_adapter.shared_rows import (
     HEADS,
@@ -93,6 +93,21 @@ def test_ranks_that_share_the_heads_attend_as_one_does():
 @pytest.mark.parametrize("causal", [True, False], ids=["causal", "all"])
 def test_every_encoding_with_shared_heads(causal):
     every(RECORDS, lambda encoding: compare_with_shared_heads(encoding, causal))
+
+
+def test_rotations_keep_their_order_where_ranks_share_the_heads():
+    """Rotations of other pairs do not commute, so those before one that differs by head may not come after it."""
+    halves, by_head = RoPE(dim=8, pairing="halves"), RoPEPlusPlus(dim=8, heads=4, pairing="adjacent")
+    draw = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, heads, 16, 8, generator=draw, dtype=torch.float64) for heads in (4, 2, 2))
+    sharding, at = Sharding(16, ranks=2, scheme="ulysses"), torch.arange(16)
+    differs = []
+    for encodings in ([halves, by_head], [by_head, halves], [halves, by_head, halves, ValueRotation(halves)]):
+        options = {"layout": "bhtd", "encodings": encodings, "causal": True}
+        want = attention(q, k, v, query_positions=at, key_positions=at, **options)
+        close(simulated_attention(q, k, v, sharding=sharding, **options), want)
+        differs.append(want)
+    assert (differs[0] - differs[1]).abs().max() > 1e-3
 
 
 def test_a_rank_that_counts_its_own_tokens_from_zero_gives_something_else():

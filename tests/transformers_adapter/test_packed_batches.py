@@ -122,6 +122,8 @@ REFUSED = {
     "features must hold documents of at most length=4 tokens; got 5 in feature 1": [GOOD, {"input_ids": [1] * 5}],
     r"features must hold input_ids as a list of whole numbers; got torch.int64 of shape \(1, 2\) in feature 0": [
         {"input_ids": [[1, 2]]}],
+    "features must hold labels as a list of whole numbers; got None": [GOOD | {"labels": None}],
+    "features must hold input_ids as a list of whole numbers; got 'text'": [{"input_ids": "text"}],
 }  # fmt: skip
 
 

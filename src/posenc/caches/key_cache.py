@@ -225,7 +225,8 @@ def key_cache(
     check_alike(k=k, v=v)
     _, keys, values = checked_vectors(k, k, v, layout)
     axes = number_of_axes([each.encoding for each in held])
-    place = token_positions("key_positions", on_same_device("key_positions", key_positions, k), keys, axes).array
+    placed = token_positions("key_positions", on_same_device("key_positions", key_positions, k), keys, axes)
+    place = placed.lib.signed(placed.array)  # so that later shifts neither wrap nor round
     check_pinned("key_positions", place, encodings)
     check_hidden_is_read(hidden, [each.encoding for each in held])
     if hidden is not None and plain_tensor("hidden", hidden).shape[:-1] != (keys.shape[0], keys.shape[2]):
@@ -281,6 +282,17 @@ def rotation_fingerprint(encodings: Encodings) -> str:
 def rotates_keys(held: HeldEncoding) -> bool:
     """Whether an encoding changes keys or values."""
     return isinstance(held.encoding, RotaryEncoding) and not isinstance(held.encoding, QueryTemperature)
+
+
+def check_rotates_keys(encoding: Any) -> None:
+    """Refuse an encoding that leaves keys as they are: one that rotates values, or changes queries alone."""
+    validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates, RoPE(dim=64), say")
+    held = held_encodings([encoding])[0][0]
+    if held.door == "value_rotations" or not rotates_keys(held):
+        raise ValueError(
+            f"encoding must rotate keys; got {type(encoding).__name__}, which leaves them as they are. Give the "
+            "encoding of keys, RoPE(dim=64), say."
+        )
 
 
 def check_rotated_by(name: str, got: str, wanted: str) -> None:

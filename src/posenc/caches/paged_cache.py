@@ -69,8 +69,7 @@ class PagedCache:
             ValueError: There is no such sequence.
         """
         kept, table = self._of(sequence), self._tables[sequence]
-        starts = torch.tensor(table, dtype=torch.int64, device=self.k.device) * self.page
-        return (starts[:, None] + torch.arange(self.page, device=self.k.device)).flatten()[: kept.tokens]
+        return self._slots_of(table, kept.tokens)
 
     def append(self, sequence: str | int, new: KeyCache) -> None:
         """Write new tokens of a sequence behind its others; a name not seen before begins one.
@@ -99,11 +98,14 @@ class PagedCache:
                 f"new must fit into the free pages; got {new.tokens} tokens, which take {needed} more, and "
                 f"{len(self._free)} free. Release a sequence, or allocate more."
             )
-        self._tables.setdefault(sequence, []).extend(self._free.pop() for _ in range(needed))
-        self._kept[sequence] = kept
-        slots = self.slots(sequence)[kept.tokens - new.tokens :]
+        left = len(self._free) - needed
+        table = [*self._tables.get(sequence, ()), *self._free[left:][::-1]]
+        slots = self._slots_of(table, kept.tokens)[kept.tokens - new.tokens :]
         for memory, x in ((self.k, new.k), (self.v, new.v)):
             memory.transpose(1, 2)[slots // self.page, slots % self.page] = x[0].transpose(0, 1)
+        # Last, so that a sequence has no tokens that could not be written.
+        self._tables[sequence], self._kept[sequence] = table, kept
+        del self._free[left:]
 
     def read(self, sequence: str | int) -> KeyCache:
         """Gather the keys and values of a sequence from its pages.
@@ -136,6 +138,11 @@ class PagedCache:
         self._of(sequence)
         self._free.extend(self._tables.pop(sequence)[::-1])
         del self._kept[sequence]
+
+    def _slots_of(self, table: list[int], tokens: int) -> Tensor:
+        """Slots (tokens,) of a sequence in the pages of its table."""
+        starts = torch.tensor(table, dtype=torch.int64, device=self.k.device) * self.page
+        return (starts[:, None] + torch.arange(self.page, device=self.k.device)).flatten()[:tokens]
 
     def _of(self, sequence: str | int) -> KeyCache:
         _check_name(sequence)

@@ -8,11 +8,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from posenc.caches.key_cache import KeyCache, key_cache
-from posenc.caches.quantised_tensor import Group, QuantisedTensor, quantised
+from posenc.caches.key_cache import KeyCache, check_rotates_keys, key_cache
+from posenc.caches.quantised_tensor import GROUPS, Group, QuantisedTensor, quantised
 from posenc.core import validation
 from posenc.core.checked_attention import checked_vectors, token_positions
 from posenc.core.doors import RotaryEncoding
+from posenc.torch.modules.one_call import rotate_at
 from posenc.torch.tensor_arguments import check_alike, on_same_device
 
 
@@ -113,6 +114,7 @@ def quantised_cache(cache: KeyCache, *, bits: Literal[8, 4], group: Group, block
         (70, 6, True)
     """
     validation.instance("cache", cache, KeyCache, "a KeyCache")
+    validation.choice("group", group, GROUPS)
     none = cache.part(torch.arange(0))
     quantised(none.k, bits=bits, group="token", block=validation.integer("block", block, 1, 1 << 20))
     quantised(none.v, bits=bits, group="token", block=block)
@@ -155,7 +157,7 @@ def quantisation_error(
     Args:
         q: Queries before rotation, (batch, heads, n, d).
         k: Keys before rotation, (batch, heads, n, d), where block divides n.
-        encoding: What rotates them.
+        encoding: An encoding that rotates keys and learns nothing.
         positions: Positions of both, (n,).
         bits: 8 or 4.
         group: "token" or "channel".
@@ -171,7 +173,7 @@ def quantisation_error(
     References:
         Hooper et al. 2024, arXiv:2401.18079 (KVQuant), §3.2: keys quantised before the rotation.
     """
-    validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates, RoPE(dim=64), say")
+    check_rotates_keys(encoding)
     check_alike(q=q, k=k)
     checked_vectors(q, k, k, "bhtd")
     if q.shape != k.shape or k.shape[2] % validation.integer("block", block, 1, 1 << 20):
@@ -182,7 +184,8 @@ def quantisation_error(
     placed = token_positions("positions", on_same_device("positions", positions, q), q, encoding.axes).array
     q, k = q.double(), k.double()
     made: dict[str, Any] = {"key_positions": placed, "encodings": [encoding], "layout": "bhtd", "rotated": True}
-    rotated_q, rotated_k = (key_cache(x, x, **made).k for x in (q, k))
+    rotated_q = rotate_at(encoding, None, q, placed, "query", "bhtd")
+    rotated_k = key_cache(k, k, **made).k
     before = quantised(rotated_k, bits=bits, group=group, block=block).restored()
     plain = quantised(k, bits=bits, group=group, block=block).restored()
     after = key_cache(plain, plain, **made).k

@@ -76,7 +76,9 @@ class QuantisedTensor:
 
 
 def quantised(x: Tensor, *, bits: Literal[8, 4], group: Group, block: int) -> QuantisedTensor:
-    """Round vectors to 8 or 4 bits. No number moves by more than half a step of its group.
+    """Round vectors to 8 or 4 bits.
+
+    No number moves by more than half a step of its group, and one rounding to the dtype of the vectors.
 
     Args:
         x: Vectors, (batch, heads, m, width), where block divides m.

@@ -119,14 +119,20 @@ def evicted(cache: KeyCache, keep: Tensor, *, encodings: Encodings, close: bool)
 
     Raises:
         TypeError: As for `rerotated`.
-        ValueError: As for `rerotated`; or an index is out of range or named twice, or gaps are to be closed between
+        ValueError: As for `rerotated`; or indices are out of range or do not rise, or gaps are to be closed between
             positions of several coordinates.
 
     References:
         Xiao et al. 2024, arXiv:2309.17453, §3.2.
     """
     validation.instance("cache", cache, KeyCache, "a KeyCache")
-    kept = cache.part(checked_tokens("keep", keep, cache))
+    keep = checked_tokens("keep", keep, cache)
+    if (keep.diff() < 0).any():
+        raise ValueError(
+            f"keep must rise, as tokens stay in their order; got {validation.shown(keep.tolist())}. Give "
+            "keep.sort().values."
+        )
+    kept = cache.part(keep)
     if not validation.truth("close", close):
         return kept
     if cache.axes > 1:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.caches.key_cache import KeyCache, key_cache
+from posenc.caches.key_cache import KeyCache, check_rotates_keys, key_cache
 from posenc.caches.rerotation import rerotated, shifted_keys
 from posenc.core import arrays, validation
 from posenc.core.doors import RotaryEncoding
@@ -72,7 +72,7 @@ def rerotation_error(
         >>> error.unrotated <= error.repeated < 1e-6
         True
     """
-    validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates, RoPE(dim=64), say")
+    check_rotates_keys(encoding)
     counts = validation.integers("shifts", shifts, 0, 1 << 20)
     if counts != sorted(set(counts)) or not counts:
         raise ValueError(f"shifts must rise and hold one number at least; got {counts}. Give [1, 10, 100], say.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Instance
-from posenc.core.doors import AdditiveEncoding, Params, check_tokens
+from posenc.core.doors import AdditiveEncoding, Params, check_tokens, fits_batch
 from posenc.core.row import Row
 from posenc.encodings._wrapped import AddsOne
 from posenc.encodings.adds.learned import Learned
@@ -63,7 +63,7 @@ class Concatenated(AddsOne):
                 f"x must have one token for each of {rows.shape[-2]} positions; got shape {tuple(x.shape)}. Give as "
                 "many positions as tokens."
             )
-        if rows.ndim > x.ndim:
+        if not fits_batch(x.shape[:-2], rows.shape[:-2]):
             raise ValueError(
                 f"positions must be (n,) or (*batch, n) for x of shape {tuple(x.shape)}; got shape "
                 f"{tuple(positions.shape)}. Give one row, or one for each sequence."

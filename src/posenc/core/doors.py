@@ -38,6 +38,19 @@ def check_tokens(x: Array, positions: Array) -> None:
         )
 
 
+def fits_batch(batch: tuple[int, ...], of_positions: tuple[int, ...]) -> bool:
+    """Whether positions of a batch broadcast to the batch of x, and leave it as it is.
+
+    Example:
+        >>> fits_batch((2, 3), (3,)), fits_batch((2, 3), (1, 3)), fits_batch((2, 3), (2, 1, 3)), fits_batch((1,), (2,))
+        (True, True, False, False)
+    """
+    ahead = len(batch) - len(of_positions)
+    return ahead >= 0 and all(
+        validation.equals_one_of(size, 1, own) for own, size in zip(batch[ahead:], of_positions, strict=True)
+    )
+
+
 @dataclass(frozen=True)
 class AdditiveEncoding(Encoding):
     """Door at the input: a vector for every position, added to the token's embedding."""
@@ -109,6 +122,11 @@ class AdditiveEncoding(Encoding):
             raise ValueError(
                 f"x must have shape (..., {table.shape[-2]}, {self.width}); got {tuple(x.shape)}. Give one vector for "
                 "each position."
+            )
+        if not fits_batch(x.shape[:-2], table.shape[:-2]):
+            raise ValueError(
+                f"x must have the batch of positions, {tuple(table.shape[:-2])}; got {tuple(x.shape[:-2])}. Give one "
+                "row of positions, or one for each sequence."
             )
         return lib.astype(lib.wide(x) + table, x.dtype)
 

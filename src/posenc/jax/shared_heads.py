@@ -46,8 +46,7 @@ def attend_by_heads(
     Returns:
         The output for this device's tokens, (batch, heads, tokens / ranks, width).
     """
-    early = [one for one in bound if _rotates_by_head(one)]
-    inside = [one for one in bound if one not in early]
+    early, inside = _split_by_head(bound)
     q, k, v = _rotated(early, vectors, positions)
     heads = q.shape[1]
     if k.shape[1] % sharding.ranks:
@@ -79,7 +78,7 @@ def _attending(attend: WholeRow, bound: Sequence[Bound], own: slice) -> Callable
 def _rotated(
     early: Sequence[Bound], vectors: tuple[Array, Array, Array], positions: Array
 ) -> tuple[Array, Array, Array]:
-    """Apply the per-head rotations `early`, while this device still has all heads (of its own tokens)."""
+    """Apply the rotations `early`, while this device still has all heads (of its own tokens)."""
     q, k, v = vectors
     if early:
         k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
@@ -89,6 +88,14 @@ def _rotated(
         else:
             q, k = one.rotate(q, k, positions, positions, layout="bhtd")
     return q, k, v
+
+
+def _split_by_head(bound: Sequence[Bound]) -> tuple[list[Bound], list[Bound]]:
+    """Rotations up to the last that differs by head, in their order, and all other encodings."""
+    rotations = [one for one in bound if isinstance(one.encoding, RotaryEncoding)]
+    end = max((end for end, one in enumerate(rotations, 1) if _rotates_by_head(one)), default=0)
+    others = [one for one in bound if not isinstance(one.encoding, RotaryEncoding)]
+    return rotations[:end], rotations[end:] + others
 
 
 def _rotates_by_head(one: Bound) -> bool:

@@ -64,15 +64,17 @@ def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
 
 
 def tables(rotation: Rotation) -> tuple[Any, Any]:
-    """Cosines and sines as (batch or 1, heads or 1, time, pairs)."""
-    if rotation.cos.ndim == 2 and rotation.cos.stride(-1) == rotation.sin.stride(-1) == 1:
+    """Cosines and sines as (batch or 1, heads or 1, time, pairs), both with the same strides."""
+    alike = rotation.cos.stride() == rotation.sin.stride()
+    if rotation.cos.ndim == 2 and alike and rotation.cos.stride(-1) == 1:
         return rotation.cos.unsqueeze(0).unsqueeze(0), rotation.sin.unsqueeze(0).unsqueeze(0)
     parts = []
     for part in (rotation.cos, rotation.sin):
         if rotation.heads is None:
             part = part.unsqueeze(-3)  # several times as fast as an index
         part = part if part.ndim == 4 else part.unsqueeze(0)
-        parts.append(part if part.stride(-1) == 1 else part.contiguous())
+        # `contiguous` leaves the stride of an axis of one as it is.
+        parts.append(part if alike and part.stride(-1) == 1 else part.clone(memory_format=torch.contiguous_format))
     return parts[0], parts[1]
 
 
@@ -147,7 +149,8 @@ def operator(name: str) -> Any:
 
 def with_contiguous_channels(gradient: Any) -> Any:
     """Return a gradient the kernel can read: a copy where its strides do not fit, such as 0 for that of a sum."""
-    return gradient if gradient.stride(-1) == 1 and 0 not in gradient.stride() else gradient.contiguous()
+    fits = gradient.stride(-1) == 1 and 0 not in gradient.stride()
+    return gradient if fits else gradient.clone(memory_format=torch.contiguous_format)
 
 
 def _fake(x: Any, *_: Any) -> Any:

@@ -183,7 +183,13 @@ def _document(feature: Mapping[str, Any], number: int) -> tuple[Tensor, Tensor]:
 
 def _whole(values: Any, name: str, number: int) -> Tensor:
     """A list or an array of whole numbers as a tensor."""
-    found = torch.as_tensor(values)
+    try:
+        found = torch.as_tensor(values)
+    except (RuntimeError, TypeError, ValueError):  # None, text, lists of several lengths
+        raise TypeError(
+            f"features must hold {name} as a list of whole numbers; got {validation.shown(values)} in feature "
+            f"{number}. Tokenise one text at a time."
+        ) from None
     if found.ndim != 1 or (len(found) and (found.is_floating_point() or found.dtype == torch.bool)):
         raise TypeError(
             f"features must hold {name} as a list of whole numbers; got {found.dtype} of shape {tuple(found.shape)} in "

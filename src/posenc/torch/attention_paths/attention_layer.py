@@ -76,8 +76,8 @@ class AttentionCache:
 def _joined(old: Any, new: Any, batch: int, axes: int) -> Any:
     """Concatenate positions of old and new tokens, with a row for each sequence where either has such rows."""
     row = 1 if axes == 1 else 2
-    if old.ndim != new.ndim:
-        old, new = (each.expand(batch, *each.shape) if each.ndim == row else each for each in (old, new))
+    if max(old.ndim, new.ndim) > row:
+        old, new = (each.expand(batch, *each.shape[-row:]) for each in (old, new))
     return torch.cat([old, new], old.ndim - row)
 
 
@@ -285,7 +285,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
 
     def _positions(self, x: Tensor, positions: Array | None, cache: AttentionCache | None) -> Tensor:
         if positions is not None:
-            positions = checked(on_same_device("positions", positions, x)).array
+            placed = checked(on_same_device("positions", positions, x))
+            positions = placed.lib.signed(placed.array)  # so that those of later steps neither wrap nor round
             row = tuple(x.shape[1:2]) if self.axes == 1 else (x.shape[1], self.axes)
             if tuple(positions.shape) not in (row, (1, *row), (x.shape[0], *row)):
                 raise ValueError(
@@ -313,9 +314,9 @@ def _needs_plain_keys(encoding: Any) -> bool:
     """
     if not isinstance(encoding, RotaryEncoding):
         return isinstance(encoding, AttentionScore)
-    origin = np.zeros((1,) if encoding.axes == 1 else (1, encoding.axes))
+    nowhere = np.zeros((0,) if encoding.axes == 1 else (0, encoding.axes))  # not every encoding has a position 0
     rotation = encoding.rotation(
-        origin, encoding.init(np.random.default_rng(0)) if encoding.shapes else None, role=encoding.roles[-1]
+        nowhere, encoding.init(np.random.default_rng(0)) if encoding.shapes else None, role=encoding.roles[-1]
     )
     return rotation.heads is not None or rotation.width != encoding.head_dim
 

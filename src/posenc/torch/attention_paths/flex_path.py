@@ -21,7 +21,7 @@ def unsupported_reason(call: AttentionCall) -> str | None:
         return f"{type(call.scores[0].encoding).__name__} reads content, which no score_mod sees"
     if call.dropout:
         return "flex_attention has no dropout"
-    if not call.queries or not call.keys:
+    if not call.queries or not call.keys or validation.equals_one_of(call.q.shape[0], 0):
         return "there are no pairs"
     if call.recorded and call.q.device.type == "cpu":
         return "flex_attention has no gradient on the CPU"

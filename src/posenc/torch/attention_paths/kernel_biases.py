@@ -180,6 +180,10 @@ def score_mod(
     )
     encoding.checked(params)
     one = 1 if encoding.axes == 1 else 2  # axes of the positions of one sequence
+    query_positions, key_positions = (
+        x[0] if x.ndim > one and validation.equals_one_of(x.shape[0], 1) else x
+        for x in (query_positions, key_positions)
+    )
 
     def add_bias(score: Array, batch: Array, head: Array, query_index: Array, key_index: Array) -> Array:
         there = query_positions[query_index] if query_positions.ndim == one else query_positions[batch, query_index]

@@ -153,7 +153,7 @@ def _matrix(modules: list[Bias], query_positions: Any, key_positions: Any, last:
         "query_positions and key_positions", batch[0] * heads * queries * keys, dtype, query_positions, key_positions
     )
     whole = torch.full((*batch, heads, queries, keys), float("-inf"), dtype=dtype, device=query_positions.device)
-    size = max(1, NUMBERS // (batch[0] * heads * keys))
+    size = max(1, NUMBERS // max(1, batch[0] * heads * keys))
     for start in range(0, queries, size):
         stop = min(start + size, queries)
         seen = keys - queries + stop if causal else keys

@@ -12,7 +12,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from posenc.core import arrays
+from posenc.core import arrays, validation
 from posenc.core.checked_attention import repeated
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.torch.attention_paths import clipped_distances
@@ -50,7 +50,7 @@ def unsupported_reason(call: AttentionCall) -> str | None:
         return f"{type(call.biases[0].encoding).__name__} adds a bias besides"
     if call.dropout and any(map(adds_to_output, call.scores)):
         return "dropout needs weights that are divided by their sum"
-    if not call.queries or not call.keys:
+    if not call.queries or not call.keys or validation.equals_one_of(call.q.shape[0], 0):
         return "there are no pairs"
     return _unsupported_positions(call)
 

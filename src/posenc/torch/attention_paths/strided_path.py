@@ -57,7 +57,7 @@ class _StridedAttention(torch.autograd.Function):  # type: ignore[misc]
         mask = replace(ctx.bias, numbers=numbers).last_query_first(dtype)
         of_q, of_k, of_v = torch.empty_like(last_q), torch.zeros_like(own_k), torch.zeros_like(own_v)
         of_numbers = torch.zeros((q.shape[0], *numbers.shape[1:]), dtype=dtype, device=q.device)
-        most = max(1, NUMBERS // (q.shape[0] * heads * ctx.bias.keys))
+        most = max(1, NUMBERS // max(1, q.shape[0] * heads * ctx.bias.keys))
         for rows, seen in replace(ctx.bias, numbers=numbers).pieces(most):
             near_k, near_v, piece = own_k[..., seen, :], own_v[..., seen, :], last_grad[..., rows, :]
             weights = softmax_(last_q[..., rows, :] @ near_k.mT + mask[..., rows, seen])

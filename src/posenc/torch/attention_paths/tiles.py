@@ -212,8 +212,8 @@ def _scored(call: AttentionCall, score: HeldEncoding, start: int, stop: int, fir
         _part(call, call.key, first, last).array,
     )
     hidden, documents = _hidden_at_queries(call, score, start, stop), None
-    if score.encoding.reads in ("key_positions", "both"):
-        at_keys = _hidden_at_keys(call, score, first, last)
+    at_keys = _hidden_at_keys(call, score, first, last)
+    if at_keys is not None:
         hidden = at_keys if hidden is None else torch.cat([hidden, at_keys], 1)
     if call.documents is not None:
         documents = call.documents[0][:, start:stop], call.documents[1][:, first:last]

@@ -130,5 +130,5 @@ def comparable(call: AttentionCall) -> bool:
     plain = arrays.library(call.q).concrete(call.q) and call.q.dtype != torch.float64
     if not plain or call.recorded or is_transformed():  # first: a tracer must not compare numbers of tokens
         return False
-    alone = call.mask is None and call.documents is None and call.queries <= call.keys
+    alone = call.mask is None and call.documents is None and call.queries <= call.keys and call.q.shape[0] > 0
     return alone and call.queries >= FEWEST_QUERIES and bool(call.biases or call.scores)

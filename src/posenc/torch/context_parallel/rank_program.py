@@ -126,7 +126,8 @@ def _of_some_heads(call: RankCall) -> RankProgram:
     """Exchange tokens for heads, attend with all tokens and some heads, and exchange back."""
     sharding, heads, rank = call.sharding, call.q.shape[1], call.rank
     own, several = sharding.heads(rank, heads), sharding.ranks
-    rotated = _rotated_before(call)
+    early, inside = _split_by_head(call.held)
+    rotated = _rotated_before(call, early, inside) if early else call
     key_heads = rotated.k.shape[1]
     k, v = rotated.k, rotated.v
     if key_heads % several:
@@ -136,22 +137,27 @@ def _of_some_heads(call: RankCall) -> RankProgram:
         parts = yield ExchangeRequest(x.unflatten(1, (several, -1)).unbind(1))
         whole.append(sharding.unshard(parts, axis=2))
     positions = yield from _positions_of_row(rotated)
-    inside = replace(rotated, q=whole[0], held=tuple(_with_some_heads(each, own) for each in rotated.held))
+    of_heads = replace(rotated, q=whole[0], held=tuple(_with_some_heads(each, own) for each in inside))
     documents = Sharding(sharding.lengths, ranks=1, scheme="contiguous", each_document=False).runs(0)
-    output = _attended_runs(inside, RowOfKeys(whole[1], whole[2], positions, None, rotated=False), None, documents)
+    output = _attended_runs(of_heads, RowOfKeys(whole[1], whole[2], positions, None, rotated=False), None, documents)
     back = yield ExchangeRequest([sharding.shard(output, other, axis=2) for other in range(several)])
     output = torch.cat(back, 1)
-    for each in call.held[::-1]:
-        if each.door == "value_rotations" and each not in rotated.held:
+    for each in early[::-1]:
+        if each.door == "value_rotations":
             output = rotate_at(each.encoding, each.params, output, _own_positions(call), "output", "bhtd")
     return output
 
 
-def _rotated_before(call: RankCall) -> RankCall:
-    """Apply rotations that differ by head now, while this rank has all heads; others are applied inside attention."""
-    early = [each for each in call.held if "rotations" in each.door and getattr(each.encoding, "heads", None)]
-    if not early:
-        return call
+def _split_by_head(held: tuple[HeldEncoding, ...]) -> tuple[tuple[HeldEncoding, ...], tuple[HeldEncoding, ...]]:
+    """Rotations up to the last that differs by head, in their order, and all other encodings."""
+    rotations = [each for each in held if "rotations" in each.door]
+    ends = (end for end, each in enumerate(rotations, 1) if getattr(each.encoding, "heads", None))
+    early = tuple(rotations[: max(ends, default=0)])
+    return early, tuple(each for each in held if each not in early)
+
+
+def _rotated_before(call: RankCall, early: Sequence[HeldEncoding], inside: tuple[HeldEncoding, ...]) -> RankCall:
+    """Apply rotations now, while this rank has all heads; those `inside` are applied inside attention."""
     q, k, v, positions = (
         call.q,
         repeated(call.k, call.q.shape[1]),
@@ -164,9 +170,8 @@ def _rotated_before(call: RankCall) -> RankCall:
         else:
             q = rotate_at(each.encoding, each.params, q, positions, "query", "bhtd")
             k = rotate_at(each.encoding, each.params, k, positions, "key", "bhtd")
-    held = tuple(each for each in call.held if each not in early)
-    left = {} if held else {"positions": None, "axes": 1}  # nothing inside asks where tokens are
-    return replace(call, q=q, k=k, v=v, held=held, **left)  # type: ignore[arg-type]
+    left = {} if inside else {"positions": None, "axes": 1}  # nothing inside asks where tokens are
+    return replace(call, q=q, k=k, v=v, held=inside, **left)  # type: ignore[arg-type]
 
 
 def _with_some_heads(held: HeldEncoding, own: slice) -> HeldEncoding:

@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import LARGEST_POSITION, Positions, checked
-from posenc.core.doors import AdditiveEncoding, Params, Role, RotaryEncoding
+from posenc.core.doors import AdditiveEncoding, Params, Role, RotaryEncoding, fits_batch
 from posenc.core.rotation import Layout, Operator, Rotation
 from posenc.kernels import native, native_embedding
 from posenc.phase import FixedFrequencies, fixed_frequencies_of, fixed_sinusoids_of, frequency_limbs
@@ -138,7 +138,8 @@ def add_at(encoding: AdditiveEncoding, params: Params | None, x: Array, position
         and type(encoding).attach is AdditiveEncoding.attach
         and wide == torch.float32
     )
-    if ready and not _is_traced() and positions.ndim and x.shape[-2:] == (positions.shape[-1], encoding.width):
+    fits = positions.ndim and x.shape[-2:] == (positions.shape[-1], encoding.width)
+    if ready and fits and fits_batch(x.shape[:-2], positions.shape[:-1]) and not _is_traced():
         if x.numel() > MOST_NUMBERS:
             arrays.library(x).check_size("x", x.numel(), x.dtype, x)
         return native_embedding.add(x, _table_at(encoding, params, positions))

@@ -154,3 +154,12 @@ def unsupported_rows(out: Any) -> str | None:
         return None if rows_of_out(out).stride(-1) == 1 else "the numbers of a row of out are not side by side"
     except RuntimeError:
         return "the rows of out do not lie evenly apart"
+
+
+def unsupported_pair(out: tuple[Any, Any]) -> str | None:
+    """Why the kernel cannot write a rotation into `out`; None where it can, or where `check_pair` will refuse it."""
+    reason = unsupported_rows(out[0]) or unsupported_rows(out[1])
+    if reason or not all(isinstance(part, torch.Tensor) and part.ndim for part in out):
+        return reason
+    alike = rows_of_out(out[0]).stride() == rows_of_out(out[1]).stride()
+    return None if alike else "the rows of both tensors of out do not lie equally far apart"

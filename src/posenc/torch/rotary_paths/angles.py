@@ -21,8 +21,8 @@ from posenc.torch.rotary_paths.aliasing import (
     copied,
     mark_written,
     rows_of_out,
+    unsupported_pair,
     unsupported_positions,
-    unsupported_rows,
 )
 from posenc.torch.tensor_arguments import plain_tensor
 
@@ -219,4 +219,4 @@ def _unsupported_reason(
     if fixed is None:
         return f"{type(encoding).__name__} rotates in another way than by a coordinate times an exact frequency"
     reason = unsupported_positions(positions, dtype)
-    return reason if reason or out is None else unsupported_rows(out[0]) or unsupported_rows(out[1])
+    return reason if reason or out is None else unsupported_pair(out)

@@ -89,9 +89,18 @@ def rotate_into_cache_(
                 "side by side. Use 'auto'."
             )
     rotated, keys = rotate(q, k, rotation, layout=layout, impl=impl if named or impl == "reference" else "auto")
+    put = _put if _readable(slots) else _put_where_slots_exist
     for x, cache in ((heads_first(keys, layout), tensors[3]), (tensors[2], tensors[4])):
-        _put(x, cache, slots, paged)
+        put(x, cache, slots, paged)
+    if not _readable(slots):
+        exists = (slots >= 0) & (slots < (extent[0] * extent[1] if paged else extent[1]))
+        rotated = torch.where(heads_first(exists[:, None, :, None], layout), rotated, float("nan"))
     return q.copy_(rotated)
+
+
+def _readable(slots: Tensor) -> bool:
+    """Whether values of slots are checked: not while tracing, nor on an accelerator."""
+    return slots.is_cpu and not torch.compiler.is_compiling()
 
 
 def _put(x: Tensor, cache: Tensor, slots: Tensor, paged: bool) -> None:
@@ -99,6 +108,22 @@ def _put(x: Tensor, cache: Tensor, slots: Tensor, paged: bool) -> None:
     size = cache.shape[2]
     row = slots // size if paged else torch.arange(x.shape[0], device=x.device)[:, None]
     cache.transpose(1, 2)[row, slots % size if paged else slots] = x.transpose(1, 2)
+
+
+def _put_where_slots_exist(x: Tensor, cache: Tensor, slots: Tensor, paged: bool) -> None:
+    """Write as `_put` does, but nothing for a slot that does not exist, without looking at any.
+
+    A token without a slot repeats what the first one that has one writes; if none has, the first slot keeps its number.
+    """
+    (batch, _, time, _), (rows, _, size, _) = x.shape, cache.shape
+    if not batch * time * rows * size:
+        return
+    exists = ((slots >= 0) & (slots < (rows * size if paged else size))).expand(batch, time).flatten()
+    first_slots = 0 if paged else torch.arange(batch, device=x.device)[:, None] * size
+    token = torch.where(exists, torch.arange(batch * time, device=x.device), exists.long().argmax())
+    place = torch.where(exists.any(), (slots + first_slots).expand(batch, time).flatten()[token], 0)
+    stored, new = cache.transpose(1, 2), x.transpose(1, 2).flatten(0, 1)[token]
+    stored[place // size, place % size] = torch.where(exists.any(), new, stored[place // size, place % size])
 
 
 def _check_values(q: Tensor, k: Tensor, v: Tensor, layout: Layout) -> None:
@@ -156,7 +181,7 @@ def _checked_slots(slots: Any, k: Tensor, layout: Layout, extent: tuple[int, int
         )
     slots = slots if slots.dtype == torch.int64 else slots.to(torch.int64)
     slots = slots if slots.ndim == 2 else slots[None]
-    if torch.compiler.is_compiling() or not slots.is_cpu or not slots.numel():
+    if not _readable(slots) or not slots.numel():
         return slots
     end = extent[0] * extent[1] if paged else extent[1]
     rows = slots.tolist()
