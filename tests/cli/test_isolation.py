@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import struct
 import time
 
+import numpy as np
 import pytest
+
+from posenc.diagnosis.code import child_server
+from posenc.diagnosis.code.child_messages import BrokenMessageError, receive
+from posenc.diagnosis.code.user_code import Tensor
 
 HEAD = "import os, sys\nimport numpy as np\n"
 RANDOM = "def mine(length, dim):\n    return np.random.default_rng(0).normal(size=(length, dim))\n"
@@ -73,3 +80,17 @@ def test_what_it_prints_goes_to_the_reader_escaped(student):
 
 def test_it_reads_no_input(student):
     assert "line 3: EOFError" in student(f"{HEAD}input()\n").err
+
+
+def test_a_hostile_message_is_no_crash() -> None:
+    for depth in (700, 4000):  # read as JSON, but too deep for Python; and too deep for both
+        words = b"[" * depth + b"]" * depth
+        with pytest.raises(BrokenMessageError):
+            receive(io.BytesIO(struct.pack(">II", len(words), 2) + words + b"[]"))
+
+
+def test_tensors_that_fit_are_sent_and_later_ones_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_server, "MOST_NUMBERS", 10)
+    tensors = [Tensor(f"t{size}", "buffer", (size,), np.ones(size)) for size in (6, 9, 3)]
+    sent = list(child_server._sendable(tensors))
+    assert [None if values is None else len(values) for *_, values in sent] == [6, None, 3]

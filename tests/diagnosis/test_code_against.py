@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from diagnosis import rotary_implementation as rotary
-from posenc import ALiBi, Llama3, Partial, RoPE, T5Bias, YaRN
+from posenc import ALiBi, Llama3, Partial, RoPE, Sinusoidal, T5Bias, YaRN
 from posenc.diagnosis import check_code
 
 HALVES = RoPE(64, pairing="halves")
@@ -152,3 +152,29 @@ def test_a_learned_bias_is_known_by_the_tensors_of_its_module() -> None:
     assert (report.right, report.convention) == (True, "KerpleLog(heads=8)")
     assert "p, a, were read" in report.notes[0]
     assert not check_code(Kerple(), against=ALiBi(8)).right
+
+
+def test_the_base_of_what_is_meant_is_asked_for() -> None:
+    def table(length: int, dim: int, base: float) -> np.ndarray:
+        angle = np.arange(length)[:, None] / base ** (np.arange(0, dim, 2) / dim)
+        return np.stack([np.sin(angle), np.cos(angle)], -1).reshape(length, dim)
+
+    def rotated(x: Any, positions: Any, theta: float) -> Any:
+        return rotary.halves(x, *rotary.waves(rotary.frequencies(x.shape[-1], theta), positions))
+
+    assert check_code(table, against=Sinusoidal(16, base=5e5)).right
+    assert not check_code(table, against=Sinusoidal(16, base=5e5, layout="concatenated")).right
+    assert check_code(rotated, against=RoPE(64, 5e5, "halves")).right
+    assert check_code(rotated, against=Partial(RoPE(16, 5e5, "halves"), 16)).right
+
+
+def test_sizes_that_are_equal_are_given_to_each_argument() -> None:
+    class Biased:
+        def __init__(self, num_heads: int, num_buckets: int) -> None:
+            self.table = np.random.default_rng(0).standard_normal((num_buckets, num_heads))
+
+        def __call__(self, query_length: int, key_length: int) -> np.ndarray:
+            bias = T5Bias(32).matrix(np.arange(query_length), np.arange(key_length), params={"table": self.table})
+            return np.asarray(bias, np.longdouble)
+
+    assert check_code(Biased, against=T5Bias(32)).right

@@ -20,6 +20,7 @@ from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
 from posenc.diagnosis.code.parameter_roles import roles_by_likelihood
 from posenc.diagnosis.code.user_code import Caller, LocalCode, UserCode
 from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.rotation.rotation_usage import rope_base, rope_in_head
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 
 Layout = Literal["batch-first", "sequence-first"]
@@ -140,7 +141,7 @@ def check_options(against: Encoding | None, dim: int | None, base: float | None,
 
 
 def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | None) -> tuple[int, float, int]:
-    """Choose width, base and heads to ask for: those of `against` (with the usual base), those given, or the usual."""
+    """Choose width, base and heads to ask for: those of `against`, those given, or the usual."""
     if against is None:
         width = validation.integer("dim", USUAL_WIDTH if dim is None else dim, 4, MOST_DIM, even=True)
         return width, USUAL_BASE if base is None else float(base), HEADS
@@ -151,7 +152,9 @@ def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | Non
         )
     if isinstance(against, AttentionBias):
         return USUAL_WIDTH, USUAL_BASE, against.heads
-    return against.width if isinstance(against, AdditiveEncoding) else against.head_dim, USUAL_BASE, HEADS
+    head = rope_in_head(against)
+    stated = float(getattr(against, "base", USUAL_BASE)) if head is None else rope_base(head.rope)
+    return against.width if isinstance(against, AdditiveEncoding) else against.head_dim, stated, HEADS
 
 
 def _bias_report(

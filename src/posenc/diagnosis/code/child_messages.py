@@ -56,7 +56,10 @@ def receive(stream: BinaryIO) -> Any:
         np.frombuffer(_exactly(stream, size), dtype=kind).reshape(shape).copy()
         for size, (kind, shape) in zip(sizes, shapes, strict=True)
     ]
-    return _with_arrays(body, arrays)
+    try:
+        return _with_arrays(body, arrays)
+    except RecursionError:
+        raise BrokenMessageError("words too deep in one another") from None
 
 
 def _size(kind: Any, shape: tuple[int, ...]) -> int:

@@ -107,8 +107,9 @@ def _sendable(tensors: list[Tensor]) -> Iterator[list[Any]]:
     left = MOST_NUMBERS
     for each in tensors[:MOST_TENSORS]:
         size = 0 if each.values is None else each.values.size
-        left -= size if size <= left else 0
-        yield [each.name[:200], each.kind, list(each.shape), each.values if size <= left else None]
+        fits = size <= left
+        left -= size if fits else 0
+        yield [each.name[:200], each.kind, list(each.shape), each.values if fits else None]
 
 
 @contextlib.contextmanager

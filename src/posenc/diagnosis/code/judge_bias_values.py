@@ -157,7 +157,7 @@ def _tables(tensor: Tensor, heads: int) -> Iterator[np.ndarray]:
 def _evidence(probed: ProbedBias, table: np.ndarray | None) -> ObservedBiases:
     position = np.arange(probed.values.shape[-1])
     largest = np.where(probed.values > MASKED, np.abs(probed.values), 0.0).max(-1, keepdims=True)
-    rounding = max(ROUNDING[probed.dtype], ROUNDING["float32"])
+    rounding = max(ROUNDING.get(probed.dtype, 0.0), ROUNDING["float32"])
     tolerance = np.broadcast_to(rounding * largest + 1e-6, probed.values.shape)
     product = np.broadcast_to(0.0, probed.values.shape)
     return ObservedBiases(probed.values, product, position, position, tolerance, table, causal=False, head_dim=None)

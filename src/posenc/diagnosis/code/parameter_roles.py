@@ -113,12 +113,14 @@ def roles_by_likelihood(parameters: Sequence[Parameter]) -> Iterator[ArgumentRol
 def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments for a class: its width, or its heads where it has no width, and what else has no default."""
     assigned: dict[str, Any] = {}
+    taken: set[str] = set()
     size = "dim" if has_width(kind) else "heads"
     for parameter in parameters_of(kind):
         name, required = parameter.name, parameter.required
         for role in ("dim", "length", "dropout", "base", "heads", "buckets", "distance"):
-            if _may_be(name, role) and (required or role == size) and values[role] not in assigned.values():
+            if _may_be(name, role) and (required or role == size) and role not in taken:
                 assigned[name] = values[role]
+                taken.add(role)
                 break
         else:
             if required:
