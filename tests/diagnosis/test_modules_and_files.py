@@ -212,6 +212,22 @@ def test_layers_that_differ_must_be_chosen() -> None:
         diagnose(config, local)
     assert diagnose(config, local, layer=0).agree
     assert names(diagnose(config, local, layer=5)) == ["local and global exchanged"]
+    for layer in (6, 99):
+        with pytest.raises(ValueError, match=f"^layer must be one with positions, layers 0-5; got {layer}"):
+            diagnose(config, local, layer=layer)
+
+
+@pytest.mark.parametrize("option", [{"layer": 0}, {"part": "text"}, {"layout": "bthd"}, {"length": 4096}])
+def test_options_without_effect_are_refused(option: dict[str, Any]) -> None:
+    (name,) = option
+    with pytest.raises(ValueError, match=f"^{name} must come with arrays or a module; got two configs"):
+        diagnose(CONFIG, CONFIG, **option)
+    if name in ("layer", "part"):
+        with pytest.raises(ValueError, match=f"^{name} must come with the config of a model; got an encoding"):
+            diagnose(RoPE(64), TABLE, **option)
+    if name == "layout":
+        with pytest.raises(ValueError, match=r"^layout must come with arrays of q or k; got a module"):
+            diagnose(CONFIG, module(), **option)
 
 
 def test_tensors_of_torch_are_taken_in_their_own_type() -> None:

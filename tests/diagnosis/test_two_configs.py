@@ -286,6 +286,27 @@ def test_a_mistake_is_told_where_it_is() -> None:
     assert [finding.where for finding in found.findings] == ["layers 5, 11"]
 
 
+def test_what_only_short_prompts_or_drafts_use_is_compared() -> None:
+    short = llama(LONG | {"short_factor": [9.0] * 64})
+    assert not diagnose(llama(LONG), short).agree
+    types = ["full_attention", *["sliding_attention"] * 3]
+    step = {"model_type": "step3p5", "num_hidden_layers": 45, "num_nextn_predict_layers": 3, "layer_types": types * 12,
+            "rope_theta": [5e6, 1e4, 1e4, 1e4] * 12, "sliding_window": 512}  # fmt: skip
+    found = diagnose(step, step | {"mtp_layer_types": types[:1] * 3})
+    assert [(finding.name, finding.where) for finding in found.findings] == [
+        ("base", "draft"), ("window", "draft, layers 45-47")
+    ]  # fmt: skip
+    assert diagnose(step, step).agree
+    own = {"layer_types": (types * 12)[:45], "rope_theta": step["rope_theta"][:45], "num_nextn_predict_layers": 0}
+    assert diagnose(step, step | own).agree  # the model runs without them
+
+
+def test_windows_are_compared_beside_another_base_of_local_layers() -> None:
+    kept = gemma(sliding_window=1024)
+    found = diagnose(kept, kept | {"rope_local_base_freq": 1e6, "sliding_window": 512})
+    assert [finding.name for finding in found.findings] == ["one base for all layers", "window"]
+
+
 def test_the_difference_is_told_where_nothing_explains_it() -> None:
     said = str(diagnose(*NEITHER["three keys"]))
     assert "none of the known mistakes explains it" in said

@@ -104,11 +104,6 @@ class DoctorVerb(Verb):
             raise ValueError("layout must come with arrays of q or k; got none. Leave it out.")
         if self.length is not None and not _depends_on_length(read_source("expected", expected, self.waive).positions):
             raise ValueError("length must come with a scaling that depends on it; got none. Leave it out.")
-        for name in ("layer", "part", "length"):
-            if getattr(self, name) is not None and isinstance(expected, Encoding) and name != "length":
-                raise ValueError(f"{name} must come with the config of a model; got an encoding. Leave it out.")
-            if getattr(self, name) is not None and not (is_file or ".py:" in self.actual):
-                raise ValueError(f"{name} must come with arrays or a module; got two configs. Leave it out.")
 
 
 def _depends_on_length(expected: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from posenc.core import text_lines, validation
 from posenc.core.doors import Encoding
 from posenc.diagnosis.judge_models import judge_models
 from posenc.diagnosis.model_source import ModelSource, in_layout, read_source
+from posenc.diagnosis.remedies_in_files import VALUES
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.difference import EVERYTHING, EXIT_CODES, PARTLY, Verdict
 from posenc.models.draft import DraftCheck, check_draft
@@ -22,6 +24,9 @@ from posenc.models.keys_that_differ import keys_that_differ
 from posenc.models.manifests.manifest_of_model import usable_length
 from posenc.models.manifests.manifest_record import UsableLength
 from posenc.models.model_positions import ModelPositions
+
+#: A key of the file in a remedy.
+IN_REMEDY = re.compile(r"(?:[Ss]et|[Ll]eave out|[Cc]opy) ([\w.]+)")
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ def preflight(
     length = None if length is None else validation.integer("length", length, 1, 2**53)
     waive = validation.texts("waive", waive)
     one, other = (_source(name, given, waive, length) for name, given in (("trainer", trainer), ("served", served)))
-    checks = [_positions(one, other), *_lengths(one, other, length)]
+    checks = [_positions(one, other, length), *_lengths(one, other, length)]
     sides = [_side("trainer", one), _side("served", other)]
     if draft is not None:
         read = _source("draft", draft, waive, length)
@@ -147,11 +152,24 @@ def _side(name: str, side: ModelSource) -> tuple[str, str, str]:
     return f"{name}{path}", _model(side).model_type, fingerprint(side.positions)
 
 
-def _positions(one: ModelSource, other: ModelSource) -> PreflightCheck:
-    found: Diagnosis = judge_models(one, other)
+def _positions(one: ModelSource, other: ModelSource, length: int | None) -> PreflightCheck:
+    found: Diagnosis = judge_models(one, other, length)
     weights = "positions and weights" if one.folder and (other.folder or other.path) else "positions"
-    repair = () if found.agree else _keys(one, other) or tuple(finding.fix for finding in found.findings)
+    repair = () if found.agree else _repairs(found, one, other)
     return PreflightCheck(weights, found.verdict, tuple(found.lines()[0 if not found.agree else 1 :]), repair)
+
+
+def _repairs(found: Diagnosis, one: ModelSource, other: ModelSource) -> tuple[str, ...]:
+    """Keys to write, and what to do about findings that these keys do not repair."""
+    keys = _keys(one, other)
+    written = {key.partition(":")[0].rpartition(".")[2] for key in keys}
+    of_gguf = bool(keys) and other.path is not None and other.path.suffix == ".gguf"  # has names of its own
+    rest = []
+    for finding in found.findings:
+        wanted = {name.rpartition(".")[2] for name in IN_REMEDY.findall(finding.fix)}
+        by_gguf = of_gguf and finding.name in VALUES and finding.name != "window"
+        rest += [] if by_gguf or (wanted and wanted <= written) else [finding.fix]
+    return (*keys, *rest)
 
 
 def _keys(one: ModelSource, other: ModelSource) -> tuple[str, ...]:

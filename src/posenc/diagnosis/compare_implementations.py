@@ -21,7 +21,7 @@ from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
 from posenc.diagnosis.rotation.rotation_usage import rope_in_head
 from posenc.diagnosis.verdict import Diagnosis
-from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.model_positions import LayerGroup, ModelPositions, layer_ranges
 
 
 def diagnose(
@@ -76,6 +76,10 @@ def diagnose(
     part = None if part is None else validation.text("part", part)
     expected, actual = _record(expected), _record(module_of(actual))
     one = read_source("expected", _stated(expected), validation.texts("waive", waive))
+    if isinstance(one.positions, Encoding):
+        _leave_out("the config of a model", "an encoding", layer=layer, part=part)
+    if isinstance(expected, Capture) or isinstance(actual, Capture):
+        _leave_out("arrays", "a capture", layer=layer, part=part, layout=layout)
     if isinstance(expected, Capture):
         if not isinstance(actual, Capture):
             raise TypeError(f"actual must be a capture, as expected is; got {type(actual).__name__}. Give one.")
@@ -87,13 +91,22 @@ def diagnose(
     verdict = _tables_of_checkpoint(actual, groups)
     arrays = _arrays(actual) if verdict is None else {}
     if arrays is None and not is_module(actual):
+        _leave_out("arrays or a module", "two configs", layer=layer, part=part, layout=layout, length=length)
         return judge_models(one, read_source("actual", actual, waive))
     if arrays is None:
+        _leave_out("arrays of q or k", "a module", layout=layout)
         evidence = module_evidence(actual, length or _length(one.positions))
         verdict = judge_rotations(groups, one.positions, evidence, length)
     verdict = verdict or judge_arrays(groups, one.positions, arrays or {}, layout, length)
     waived = one.positions.waived if isinstance(one.positions, ModelPositions) else ()
     return replace(verdict, not_compared=tuple(map(str, waived))).looked_at_in(one.positions)
+
+
+def _leave_out(needed: str, found: str, **options: Any) -> None:
+    """Refuse options that say nothing about what is compared."""
+    for name, given in options.items():
+        if given is not None:
+            raise ValueError(f"{name} must come with {needed}; got {found}. Leave it out.")
 
 
 def _record(given: Any) -> Any:
@@ -142,11 +155,21 @@ def _arrays(actual: Any) -> Mapping[str, Any] | None:
 
 
 def _groups(wanted: Encoding | ModelPositions, layer: int | None, part: str | None) -> tuple[LayerGroup, ...]:
-    """Groups of the layers that the arrays belong to."""
+    """Groups of the layers that the arrays belong to.
+
+    Raises:
+        ValueError: The model has no such part, or the part no such layer.
+    """
     if isinstance(wanted, Encoding):
         return (LayerGroup("text", "", (0,), (wanted,)),)
     groups = wanted.groups if part is None else wanted.of(part)
-    return tuple(group for group in groups if layer is None or layer in group.layers)
+    if layer is None:
+        return groups
+    of_layer = tuple(group for group in groups if layer in group.layers)
+    if not of_layer:
+        known = layer_ranges(tuple(sorted({number for group in groups for number in group.layers})))
+        raise ValueError(f"layer must be one with positions, {known}; got {layer}. Count from 0, and give its part.")
+    return of_layer
 
 
 def _length(wanted: Encoding | ModelPositions) -> int | None:

@@ -14,7 +14,7 @@ from posenc.diagnosis.causal_types import CAUSAL_TYPES
 from posenc.diagnosis.judge_hidden_states import judge_learned_rows, with_added_vectors
 from posenc.diagnosis.judge_masks import judge_mask
 from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
-from posenc.diagnosis.mistake import unless_refused
+from posenc.diagnosis.mistake import Finding, unless_refused
 from posenc.diagnosis.named_arrays import POSITION_NAMES, named_arrays, on_host
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
@@ -25,6 +25,11 @@ from posenc.models.model_positions import LayerGroup, ModelPositions
 TOKENS_FIRST = "three axes were read as (tokens, heads, dim), as they agree so; layout='bthd' says it"
 EITHER_FIRST = (
     "three axes are read as (heads, tokens, dim); as (tokens, heads, dim) they agree: layout='bthd' says that"
+)
+WITHOUT_TEMPERATURE = Finding(
+    "query temperature",
+    "Queries are not multiplied by the factor of their position.",
+    "Multiply them by the query_temperature of the layer, which posenc.models.from_config states.",
 )
 #: No layer has more heads: a longer axis is that of tokens.
 MOST_HEADS = 256
@@ -50,6 +55,8 @@ def judge_arrays(
         ValueError: Arrays are unknown or do not fit together.
     """
     verdict = _judge_values(groups, wanted, arrays, layout, length)
+    if "scale" in arrays:  # stated, and compared with nothing
+        verdict = replace(verdict, looked_at=tuple(name for name in verdict.looked_at if name != "softmax scale"))
     if not isinstance(wanted, ModelPositions):
         return verdict
     is_text = all(group.part == "text" for group in groups)
@@ -76,13 +83,18 @@ def _judge_values(
         return judge_learned_rows(learned, named_arrays(arrays))
     if any(isinstance(encoding, AttentionBias) for group in groups for encoding in group.encodings):
         return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
-    logit_factor = next((group.logit_factor for group in groups if group.rotary_encoding is not None), 1.0)
+    group = next((group for group in groups if group.rotary_encoding is not None), next(iter(groups), None))
+    logit_factor, temperature = (group.logit_factor, group.query_temperature) if group else (1.0, None)
     axes = max((group.rotary_encoding.axes for group in groups if group.rotary_encoding is not None), default=1)
     arrays = _with_coordinates_last(arrays, axes)
-    evidence = rotation_evidence(arrays, layout, logit_factor)
+    evidence = rotation_evidence(arrays, layout, logit_factor, temperature)
+    if temperature is not None and not agrees(groups, wanted, evidence, length):
+        without = rotation_evidence(arrays, layout, logit_factor)
+        if agrees(groups, wanted, without, length):
+            return Diagnosis(False, (WITHOUT_TEMPERATURE,), compared=evidence.width())
     first = _first_axis(arrays) if layout is None else 0
     if first and not agrees(groups, wanted, evidence, length):
-        tokens_first = unless_refused(lambda: rotation_evidence(arrays, "bthd", logit_factor))
+        tokens_first = unless_refused(lambda: rotation_evidence(arrays, "bthd", logit_factor, temperature))
         if tokens_first is not None and agrees(groups, wanted, tokens_first, length):
             # Heads that are taken for positions agree so too: of an axis that may be one of heads, nobody can tell.
             read, note = (tokens_first, TOKENS_FIRST) if first > MOST_HEADS else (evidence, EITHER_FIRST)

@@ -288,7 +288,8 @@ def judge_captures(model: ModelPositions, first: Capture, second: Capture, lengt
     """Compare two captures: judge each by the first one's config, and report what only one of them does."""
     one, other = (judge_capture(model, captured, length, first.config) for captured in (first, second))
     looked_at = tuple(name for name in one.looked_at if name in other.looked_at)
-    other = replace(other, looked_at=looked_at)
+    not_compared = tuple(dict.fromkeys((*one.not_compared, *other.not_compared)))
+    other = replace(other, looked_at=looked_at, not_compared=not_compared)
     if one.agree:
         return other
     alike = one.explained and set(one.findings) == set(other.findings)

@@ -75,7 +75,8 @@ def judge_learned_rows(group: LayerGroup, arrays: Arrays) -> Diagnosis:
 
     Args:
         group: The group whose learned table it is.
-        arrays: `hidden_states`, `embeddings` and `table`; `positions` where they are not 0, 1, 2, ....
+        arrays: `hidden_states` and `embeddings`, (n, dim) or (batch, n, dim), and `table`; `positions` where they are
+            not 0, 1, 2, ... in each row.
 
     Raises:
         ValueError: An array is missing, or shapes do not fit together.
@@ -92,7 +93,10 @@ def judge_learned_rows(group: LayerGroup, arrays: Arrays) -> Diagnosis:
     wrong = not_finite({"hidden_states": added, "table": table})
     if wrong is not None:
         return Diagnosis(False, (wrong,), compared=compared)
-    positions = arrays["positions"].values.reshape(-1) if "positions" in arrays else np.arange(len(added))
+    count = arrays["hidden_states"].values.shape[-2]
+    positions = arrays["positions"].values.reshape(-1) if "positions" in arrays else np.arange(count)
+    if len(positions) == count:  # every row of a batch has the same
+        positions = np.tile(positions, len(added) // count)
     if len(positions) != len(added):
         raise ValueError(f"positions must have a number for each of {len(added)} tokens; got {len(positions)}.")
     tolerance, dtype = _tolerance(arrays, table)

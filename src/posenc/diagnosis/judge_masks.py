@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +12,7 @@ from posenc.diagnosis.logit_forms import LOGIT_NAMES, shown_logits
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import Arrays
 from posenc.diagnosis.position_fields import shown_by
+from posenc.diagnosis.sets_in_words import set_in_words
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.model_positions import Chunks, LayerGroup, NearKeys, Window
 
@@ -54,13 +57,36 @@ def judge_mask(
     if not any(name in arrays for name in LOGIT_NAMES) or len(windows) != 1 or not (windows_known or all(windows)):
         return None
     shown = shown_logits(arrays)
-    visible = np.asarray(shown.visible.reshape(-1, *shown.visible.shape[-2:]).any(0))
+    heads = shown.visible.reshape(-1, *shown.visible.shape[-2:])
+    visible = np.asarray(heads.any(0))
     rows, columns = visible.any(1), visible.any(0)  # padding is seen by nobody
     sides = [_positions(arrays, role, count) for role, count in zip(("query", "key"), visible.shape, strict=True)]
     without_mask = "probabilities" in arrays and bool(visible.all())  # a softmax comes behind every mask
     if not (shown.masks or without_mask) or not rows.any() or sides[0] is None or sides[1] is None:
         return None
-    return compare_mask(windows.pop(), visible[rows][:, columns], sides[0][rows], sides[1][columns], causal)
+    if not (np.isfinite(sides[0]).all() and np.isfinite(sides[1]).all()):
+        return None  # which is a mistake of its own
+    window, query, key = windows.pop(), sides[0][rows], sides[1][columns]
+    verdict = compare_mask(window, visible[rows][:, columns], query, key, causal)
+    if "probabilities" in arrays or not verdict.agree:  # too small a probability is 0 in one head, and no mask
+        return verdict
+    unlike = {number: head[rows][:, columns] for number, head in enumerate(heads) if not np.array_equal(head, visible)}
+    of_heads = {number: compare_mask(window, head, query, key, causal) for number, head in unlike.items()}
+    return _with_heads(verdict, of_heads, len(heads))
+
+
+def _with_heads(verdict: Diagnosis, of_heads: Mapping[int, Diagnosis], count: int) -> Diagnosis:
+    """The verdict on what any head sees, with findings on single heads that see less."""
+    heads_of: dict[Finding, list[int]] = {}
+    for number, own in of_heads.items():
+        for finding in own.findings:
+            heads_of.setdefault(finding, []).append(number)
+    findings = [
+        replace(finding, where=set_in_words("head", heads, range(count))) for finding, heads in heads_of.items()
+    ]
+    looked_at = tuple(name for name in verdict.looked_at if all(name in own.looked_at for own in of_heads.values()))
+    notes = tuple(dict.fromkeys((*verdict.notes, *(note for own in of_heads.values() for note in own.notes))))
+    return replace(verdict, agree=not findings, findings=tuple(findings), looked_at=looked_at, notes=notes)
 
 
 def _positions(arrays: Arrays, role: str, count: int) -> np.ndarray | None:
@@ -90,12 +116,15 @@ def compare_mask(
     """
     distance = query[:, None] - key
     apart = np.ones(visible.shape, bool) if together is None else ~together
+    compared = f"the mask of {visible.shape[0]} queries and {visible.shape[1]} keys"
+    findings = [] if np.all(visible | apart) else [APART]
+    if not (visible & apart).any():  # as where all tokens are those of one image
+        notes = (IRREGULAR,) if apart.any() else ()
+        return Diagnosis(not findings, tuple(findings), notes, compared=compared)
     band = _band(visible & apart, distance)
     expected = _expected(window, query[:, None], key, band, causal)
     beyond, hidden = visible & ~expected & apart, expected & ~visible & apart
     later = distance < 0
-    compared = f"the mask of {visible.shape[0]} queries and {visible.shape[1]} keys"
-    findings = [] if np.all(visible | apart) else [APART]
     if (beyond & later).any():
         behind = f"{-distance[beyond].min():,} positions behind them"
         findings.append(_finding("causal mask", f"Queries see keys up to {behind}."))
@@ -107,7 +136,7 @@ def compare_mask(
         findings.append(_finding("window", f"Queries see {found} where {window or 'all keys'} are meant."))
     if not findings and hidden.any():
         return Diagnosis(True, notes=(IRREGULAR,), compared=compared)
-    ends = not isinstance(window, Window) or distance.max() > window.before
+    ends = window is None or bool((~expected & ~later & apart).any())
     of_later_keys = (window is not None or causal is not None) and later.any()
     kinds = [*(["mask"] if ends else []), *(["mask of later keys"] if of_later_keys else [])]
     return Diagnosis(not findings, tuple(findings), compared=compared, looked_at=shown_by(*kinds))

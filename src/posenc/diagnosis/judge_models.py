@@ -13,17 +13,19 @@ from posenc.diagnosis.judge_weights import compare_weights, layout_of_side, weig
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.model_source import ModelSource, in_layout, longest_trained, served_longer
+from posenc.diagnosis.model_source import ModelSource, in_layout, other_lengths, served_at
 from posenc.diagnosis.position_fields import GIVE, shown_by
 from posenc.diagnosis.remedies_in_files import by_keys_of_the_file, note_of_keys
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.checkpoints.conversion import RECEIPT
 from posenc.models.difference import diff
-from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions
 from posenc.models.reordered_rows import in_same_terms, with_encodings
 
 #: Mistakes about which layer does what, from which its windows follow.
-ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS)
+ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS) - {
+    "one base for all layers", "scaling on every layer", "query temperature"
+}  # fmt: skip
 SCALE_KEY = "scale_embedding"
 #: Types whose class multiplies where the file does not say; the others that know the key do not.
 SCALED_BY_DEFAULT = frozenset(
@@ -32,25 +34,30 @@ SCALED_BY_DEFAULT = frozenset(
 )  # fmt: skip
 
 
-def judge_models(first: ModelSource, second: ModelSource) -> Diagnosis:
+def judge_models(first: ModelSource, second: ModelSource, length: int | None = None) -> Diagnosis:
     """Compare two configs, encodings or folders with weights.
 
     Of two folders, the order of rows is compared in place of the layout of pairs, and a learned table of patches with
     the one that it was resized from.
+
+    Args:
+        first: The side that is meant.
+        second: The side that is there.
+        length: Tokens that are served; prompts of any length if None.
     """
     table = compare_resized(first, second)
     if table is None:
-        return _judge_sides(first, second)
-    verdict = _judge_sides(first, second._replace(positions=table.positions), resized=True)
+        return _judge_sides(first, second, length)
+    verdict = _judge_sides(first, second._replace(positions=table.positions), length, resized=True)
     return _with_weights(verdict, table.compared, (table.finding,) if table.finding else ())
 
 
-def _judge_sides(first: ModelSource, second: ModelSource, *, resized: bool = False) -> Diagnosis:
+def _judge_sides(first: ModelSource, second: ModelSource, length: int | None, *, resized: bool = False) -> Diagnosis:
     receipts = tuple(finding for side in (first, second) for finding in _against_receipt(side))
     rows = compare_weights(first, second, resized=resized)
     looked_at = shown_by("configs", *(("rows of two checkpoints",) if rows else ()))
     if rows is None:
-        verdict = judge_configs(first, second)
+        verdict = judge_configs(first, second, length)
         agree, findings = verdict.agree and not receipts, (*receipts, *verdict.findings)
         return replace(
             verdict, agree=agree, findings=findings, looked_at=looked_at, not_shown=_rows_not_shown(first, second)
@@ -59,7 +66,7 @@ def _judge_sides(first: ModelSource, second: ModelSource, *, resized: bool = Fal
     if receipts:
         findings = tuple(finding for finding in findings if finding.name != "order of rows")
     positions = in_layout(second.positions, layout_of_side(first))  # type: ignore[arg-type]
-    verdict = judge_configs(first, second._replace(positions=positions))
+    verdict = judge_configs(first, second._replace(positions=positions), length)
     verdict = _with_weights(verdict, rows.compared, receipts, findings, rows.notes)
     left = tuple(f"order of rows ({what}): give the same weights under the same names" for what in rows.left)
     return replace(verdict, looked_at=looked_at, not_shown=left)
@@ -97,33 +104,54 @@ def _against_receipt(side: ModelSource) -> tuple[Finding, ...]:
     return (Finding("converted rows under the old config", sentence, fix),)
 
 
-def judge_configs(first: ModelSource, second: ModelSource) -> Diagnosis:
-    """Compare what two configs say of every layer."""
+def judge_configs(first: ModelSource, second: ModelSource, length: int | None = None) -> Diagnosis:
+    """Compare what two configs say of every layer, and of those that draft further tokens."""
     expected, actual = first.positions, second.positions
     notes: tuple[str, ...] = ()
     if isinstance(expected, Encoding) and isinstance(actual, Encoding):
         one, other = (
             ModelPositions("encoding", (LayerGroup("text", "", (0,), (side,)),)) for side in (expected, actual)
         )
-        difference = diff(expected, actual)
+        difference, length = diff(expected, actual), 0  # each states its own
     else:
         one, other = _as_model(expected, actual), _as_model(actual, expected)
         one, other, notes = in_same_terms(one, other)
         difference = diff(one, other)
-    findings = compare_models(one, other)
-    length = longest_trained(one, other)
-    if findings == () and length is not None:
-        # Dynamic NTK does nothing up to its trained length, and both configs may be no longer than that.
-        findings = compare_models(served_longer(one, 2 * length), served_longer(other, 2 * length))
+    findings, of_drafts = _mistakes(one, other, length), _mistakes_of_drafts(one, other, length)
     scale = compare_embedding_scales(first.config, second.config)
     if scale is not None and findings is not None:
         findings = (*findings, scale)
     if findings is not None and not {finding.name for finding in findings} & ABOUT_LAYERS:
         findings = by_keys_of_the_file((*findings, *compare_windows(one, other)), one, other)
+    if findings is not None:
+        said = {finding.sentence for finding in findings}
+        drafts = None if of_drafts is None else [finding for finding in of_drafts if finding.sentence not in said]
+        findings = None if drafts is None else (*findings, *drafts)
     if findings is None:
         notes = (*notes, *note_of_keys(one, other))
     compared, not_compared = "what two configs say of every layer", difference.not_compared
     return Diagnosis(findings == (), findings or (), notes, difference, compared, not_compared=not_compared)
+
+
+def _mistakes(one: ModelPositions, other: ModelPositions, length: int | None) -> tuple[Finding, ...] | None:
+    """Mistakes that turn one model into the other, at the length of their configs or at another that is served."""
+    findings = compare_models(one, other)
+    for served in other_lengths(one, other, served=length):
+        if findings == ():
+            findings = compare_models(served_at(one, served), served_at(other, served))
+    return findings
+
+
+def _mistakes_of_drafts(one: ModelPositions, other: ModelPositions, length: int | None) -> tuple[Finding, ...] | None:
+    """Mistakes in the layers that draft further tokens; () where a side has none, since a model runs without them."""
+    if not (one.draft and other.draft):
+        return ()
+    first, second = (replace(model, groups=model.draft, draft=()) for model in (one, other))
+    findings = _mistakes(first, second, length)
+    if findings is None:
+        return None
+    several = (*findings, *compare_windows(first, second))
+    return tuple(replace(finding, where=", ".join(filter(None, (DRAFT, finding.where)))) for finding in several)
 
 
 def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions) -> ModelPositions:

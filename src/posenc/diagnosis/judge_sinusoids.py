@@ -13,6 +13,7 @@ from posenc.diagnosis.code.code_report import CodeReport
 from posenc.diagnosis.code.judge_values import judge_values
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.degenerate import not_finite
+from posenc.diagnosis.judge_hidden_states import CHUNK
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import Arrays
 from posenc.diagnosis.position_fields import shown_by
@@ -22,6 +23,8 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 
 #: Encodings whose tables are compared.
 TABLES = (Sinusoidal, GridSinusoidal)
+#: How far apart, a channel, two rows of an axis may be and still be one position: a difference of vectors is rounded.
+SAME, SAME_ROW = 1e-4, {"float16": 2.0**-9}
 
 
 def judge_sinusoids(encoding: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Diagnosis:
@@ -75,10 +78,21 @@ def _parts(
         )
     for end, width in zip(np.cumsum(encoding.dims), encoding.dims, strict=True):
         part = observed.values[:, end - width : end]
-        _, first = np.unique(part, axis=0, return_index=True)
-        rows = part[np.sort(first)]
+        rows = _different_rows(part, SAME_ROW.get(observed.dtype, SAME) * width**0.5)
         positions = np.arange(len(rows), dtype=np.float64)
         yield Sinusoidal(width, encoding.base), replace(observed, values=rows, positions=positions, length=len(rows))
+
+
+def _different_rows(part: np.ndarray, same: float) -> np.ndarray:
+    """Rows in the order of their first appearance, without those within a distance of an earlier one."""
+    _, first = np.unique(part, axis=0, return_index=True)
+    rows = part[np.sort(first)]
+    sizes = (rows * rows).sum(1)
+    first_near = [
+        (sizes[at, None] + sizes - 2.0 * rows[at] @ rows.T <= same**2).argmax(1)
+        for at in (slice(start, start + CHUNK) for start in range(0, len(rows), CHUNK))
+    ]
+    return np.asarray(rows[np.concatenate(first_near) == np.arange(len(rows))])
 
 
 def _of_grid(encoding: GridSinusoidal, observed: ObservedValues, farthest: list[float]) -> tuple[Finding, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,6 +80,8 @@ def host_numbers(name: str, value: Any) -> NamedArray:
     Raises:
         ValueError: It holds no numbers, or too many.
     """
+    if str(getattr(value, "device", "")) == "meta":
+        raise ValueError(f"{name} must hold numbers; got a tensor on the meta device. Load the weights first.")
     array, dtype = on_host(value)
     if array.dtype.kind not in "iuf" or array.size > MOST or not array.size:
         raise ValueError(
@@ -140,8 +142,17 @@ def as_rounded(array: NamedArray) -> NamedArray:
 
 
 def scalar(arrays: Arrays, name: str, default: float) -> float:
-    """The one number of an array, or the default where it is left out."""
-    return float(arrays[name].values.reshape(-1)[0]) if name in arrays else default
+    """The one number of an array, or the default where it is left out.
+
+    Raises:
+        ValueError: The array holds several numbers that differ.
+    """
+    if name not in arrays:
+        return default
+    numbers = np.unique(arrays[name].values)
+    if len(numbers) > 1:
+        raise ValueError(f"{name} must be one number; got {len(numbers)} that differ. Give those of one head or layer.")
+    return float(numbers[0])
 
 
 def from_file(path: Path) -> dict[str, NamedArray]:
@@ -164,11 +175,29 @@ def _from_npz(path: Path) -> dict[str, NamedArray]:
     try:
         with plain_file.opened(path) as file, zipfile.ZipFile(file) as archive:
             entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
-            wanted = {name: entry for name, entry in entries.items() if name in ARRAY_NAMES} or entries
-            return {name: on_host(_npz_entry(archive, entry)) for name, entry in wanted.items()}
+            arrays = {name: on_host(_npz_entry(archive, entry)) for name, entry in entries.items()}
     # NotImplementedError: a way of compressing that zipfile does not know; RuntimeError: an entry with a password.
     except (ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise ValueError(f"actual must be a readable .npz file; got {path.name}: {str(error)[:150]}.") from None
+    _all_known(path.name, arrays)
+    return arrays
+
+
+def _all_known(file: str, names: Iterable[str]) -> list[str]:
+    """The names that are understood, or none.
+
+    Raises:
+        ValueError: Some are, and others are not, as where an s is missing.
+    """
+    names = list(names)
+    known = [name for name in names if name in ARRAY_NAMES]
+    unknown = [name for name in names if name not in ARRAY_NAMES]
+    if known and unknown:
+        raise ValueError(
+            f"actual must hold arrays named as {', '.join(ARRAY_NAMES)}; {file} also holds "
+            f"{', '.join(unknown)[:200]}. Rename them, or leave them out."
+        )
+    return known
 
 
 def _npz_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
@@ -187,16 +216,34 @@ def _npz_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
 
 def _from_safetensors(path: Path) -> dict[str, NamedArray]:
     header = read_header(path)
-    wanted = {entry.name: entry for entry in header.entries if entry.name in ARRAY_NAMES}
-    frequencies = [entry for entry in header.entries if entry.name.endswith("inv_freq")]
-    if not wanted and frequencies:
-        wanted = {"inv_freq": frequencies[0]}
+    entries = {entry.name: entry for entry in header.entries}
+    frequencies = [name for name in entries if name.endswith("inv_freq") and not name.endswith("original_inv_freq")]
+    if frequencies and not set(entries) & set(ARRAY_NAMES) - {"inv_freq"}:  # a checkpoint, or a module's state
+        return {"inv_freq": _of_all_layers([(name, _safetensors_entry(path, header.start, entries[name]))
+                                            for name in frequencies])}  # fmt: skip
+    wanted = {name: entries[name] for name in _all_known(path.name, entries)}
     if not wanted:
         raise ValueError(
             f"actual must hold arrays of a positional encoding; {path.name} has {len(header.entries)} tensors and "
             f"none named {', '.join(ARRAY_NAMES)}. Dump cos and sin, or q, k and the rotated ones."
         )
     return {name: _safetensors_entry(path, header.start, entry) for name, entry in wanted.items()}
+
+
+def _of_all_layers(held: list[tuple[str, NamedArray]]) -> NamedArray:
+    """The frequencies that all layers of a checkpoint hold.
+
+    Raises:
+        ValueError: Those of some layers are others.
+    """
+    (first, frequencies), *rest = held
+    for name, other in rest:
+        if not np.array_equal(other.values, frequencies.values, equal_nan=True):
+            raise ValueError(
+                f"actual must hold the same inv_freq in every layer; {first} and {name} differ. Give that of one "
+                "layer as {'inv_freq': ...}, and its layer."
+            )
+    return frequencies
 
 
 def _safetensors_entry(path: Path, start: int, entry: Entry) -> NamedArray:

@@ -11,8 +11,8 @@ from posenc.models.model_positions import ModelPositions
 #: Everything about positions in which two implementations can differ.
 PositionField = Literal[
     "frequencies", "amplitude", "direction", "pairing", "query positions", "key positions", "added vectors",
-    "table rows", "biases", "content scores", "softmax scale", "window", "causal mask", "values", "other roles",
-    "other layers", "order of rows", "order of coordinates",
+    "table rows", "biases", "content scores", "softmax scale", "query temperature", "window", "causal mask", "values",
+    "other roles", "other layers", "order of rows", "order of coordinates",
 ]  # fmt: skip
 Fields = frozenset[PositionField]
 
@@ -30,7 +30,8 @@ GIVE: dict[PositionField, str] = {
     "table rows": "a capture of the running model",
     "biases": "bias of all heads, (heads, queries, keys)",
     "content scores": "both configs",
-    "softmax scale": f"q, k and logits, {MODEL}",
+    "softmax scale": f"q, k and logits without scale, {MODEL}",
+    "query temperature": "q, k and logits of queries so far that it is not 1, or both configs",
     "window": "logits with their mask or a capture of the running model, longer than the window, or both configs",
     "causal mask": "a capture of the running model",
     "values": "a capture of the running model",
@@ -51,6 +52,7 @@ SHOWN_BY: dict[str, Fields] = {
     "q and q_rotated": ROTATION - {"key positions"},
     "k and k_rotated": ROTATION - {"query positions"},
     "logits": ROTATION | {"softmax scale", "biases"},
+    "logits of far queries": frozenset({"query temperature"}),
     "mask": frozenset({"window"}),
     "mask of later keys": frozenset({"causal mask"}),
     "logits of an attention function": frozenset({"softmax scale"}),
@@ -101,6 +103,8 @@ def fields_of(positions: Encoding | ModelPositions) -> Fields:
         fields |= {"softmax scale", "window", "causal mask", "values"}
     if len(layers) > 1:
         fields.add("other layers")
+    if any(group.query_temperature is not None for group in positions.groups):
+        fields.add("query temperature")
     if any(group.roles for group in positions.groups):
         fields.add("other roles")
     return frozenset(fields)

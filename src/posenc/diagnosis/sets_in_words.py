@@ -10,7 +10,7 @@ import numpy as np
 LISTED = 3
 
 
-def set_in_words(name: str, wrong: Sequence[int] | np.ndarray, every: Sequence[int] | np.ndarray) -> str:
+def set_in_words(name: str, wrong: Sequence[float] | np.ndarray, every: Sequence[float] | np.ndarray) -> str:
     """Describe the heads, positions or rows in question, as "heads 8 to 11"; "" where they follow no rule.
 
     Args:
@@ -19,15 +19,15 @@ def set_in_words(name: str, wrong: Sequence[int] | np.ndarray, every: Sequence[i
         every: All numbers, rising.
 
     Returns:
-        A run of them, every n-th from one on, or a list of a few.
+        A run of them, every n-th from one to the last, or a list of a few.
 
     Example:
         >>> set_in_words("head", [8, 9, 10, 11], range(12)), set_in_words("position", [200, 201, 202], range(203))
         ('heads 8 to 11', 'positions from 200 on')
         >>> set_in_words("position", [95, 191, 287], range(300)), set_in_words("head", [2, 5], range(8))
         ('every 96 positions, from 95 on', 'heads 2, 5')
-        >>> set_in_words("head", [0, 1, 5, 7], range(8))
-        ''
+        >>> set_in_words("head", [0, 1, 5, 7], range(8)), set_in_words("head", [0, 2, 4], range(8))
+        ('', 'heads 0, 2, 4')
     """
     numbers, place = np.asarray(wrong), np.searchsorted(np.asarray(every), wrong)
     steps = np.diff(place)
@@ -37,6 +37,7 @@ def set_in_words(name: str, wrong: Sequence[int] | np.ndarray, every: Sequence[i
         to_the_end = name != "head" and numbers[-1] == every[-1]
         return f"{name}s from {numbers[0]} on" if to_the_end else f"{name}s {numbers[0]} to {numbers[-1]}"
     strides = np.diff(numbers)
-    if len(numbers) > 2 and np.all(strides == strides[0]):
+    to_the_end = numbers[-1] + strides[-1:] > every[-1]
+    if len(numbers) > 2 and np.all(strides == strides[0]) and to_the_end.all():
         return f"every {strides[0]} {name}s, from {numbers[0]} on"
     return f"{name}s {', '.join(map(str, numbers))}" if len(numbers) <= LISTED else ""

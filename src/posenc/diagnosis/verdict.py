@@ -12,6 +12,8 @@ from posenc.diagnosis.position_fields import PositionField, not_shown
 from posenc.models.difference import EVERYTHING, EXIT_CODES, PARTLY, Difference, Verdict, not_compared_lines
 from posenc.models.model_positions import ModelPositions
 
+BESIDE = "besides, they differ where none of the known mistakes explains it"
+
 
 @dataclass(frozen=True)
 class Diagnosis(text_lines.Lines):
@@ -59,8 +61,8 @@ class Diagnosis(text_lines.Lines):
 
     @property
     def explained(self) -> bool:
-        """Whether they agree, or a mistake is named for what differs."""
-        return self.agree or bool(self.findings)
+        """Whether they agree, or a mistake is named for all that differs."""
+        return self.agree or (bool(self.findings) and not self.worst)
 
     def lines(self) -> list[str]:
         """Return the lines that are printed."""
@@ -68,6 +70,7 @@ class Diagnosis(text_lines.Lines):
             lines = [f"they {self.verdict}"]
         elif self.findings:
             lines = [line for finding in self.findings for line in finding.lines()]
+            lines += [BESIDE, *self.worst] if self.worst else []
         else:
             lines = ["they differ, and none of the known mistakes explains it, alone or in pairs"]
             lines += self.worst

@@ -20,6 +20,7 @@ from posenc.diagnosis.rotation.observed_table import ObservedFrequencies, Observ
 from posenc.diagnosis.rotation.observed_vectors import ObservedVectors
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage
+from posenc.encodings.rotates.temperature import QueryTemperature
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,10 @@ class CombinedEvidence(RotationEvidence):
 
 
 def rotation_evidence(
-    arrays_by_name: Mapping[str, Any], layout: str | None = None, logit_factor: float = 1.0
+    arrays_by_name: Mapping[str, Any],
+    layout: str | None = None,
+    logit_factor: float = 1.0,
+    temperature: QueryTemperature | None = None,
 ) -> RotationEvidence:
     """Collect what named arrays show of a rotation.
 
@@ -102,11 +106,13 @@ def rotation_evidence(
         arrays_by_name: Arrays of any library under the names of `ARRAY_NAMES`.
         layout: "bhtd" or "bthd", for vectors with heads.
         logit_factor: Factor of the logits besides 1/√dim, where the arrays hold no scale.
+        temperature: Factor of the queries by their position, in logits.
 
     Raises:
         ValueError: Arrays are unknown or do not fit together.
     """
     arrays = named_arrays(arrays_by_name)
+    _all_are_read(arrays)
     parts: list[RotationEvidence] = []
     if "cos_sin_cache" in arrays:
         parts.append(_cache(arrays))
@@ -115,7 +121,7 @@ def rotation_evidence(
     elif "inv_freq" in arrays:
         parts.append(_frequencies(arrays))
     if any(name in arrays for name in LOGIT_NAMES):
-        parts.append(_logits(arrays, layout, logit_factor))
+        parts.append(_logits(arrays, layout, logit_factor, temperature))
     parts += _with_each_other([_vectors(arrays, role, layout) for role in ROLES if f"{role[0]}_rotated" in arrays])
     if not parts:
         raise ValueError(
@@ -123,6 +129,19 @@ def rotation_evidence(
             f"logits; got {', '.join(arrays_by_name)}. Add one of these."
         )
     return parts[0] if len(parts) == 1 else CombinedEvidence(tuple(parts))
+
+
+def _all_are_read(arrays: Arrays) -> None:
+    """Refuse arrays beside others that say the same, or that nothing reads."""
+    if "cos_sin_cache" in arrays and {"cos", "sin"} & set(arrays):
+        raise ValueError("cos_sin_cache must come without cos and sin, which it holds; got both. Leave one out.")
+    read_by = {"cos", "sin", "q_rotated", "k_rotated", *LOGIT_NAMES}
+    if "positions" in arrays and "cos_sin_cache" in arrays and not read_by & set(arrays):
+        raise ValueError("positions must be left out with cos_sin_cache, whose row p is position p; got both.")
+    if "attention_factor" in arrays and "inv_freq" not in arrays:
+        raise ValueError(
+            f"attention_factor must come with inv_freq; got {', '.join(arrays)}. Leave it out: cos and sin hold theirs."
+        )
 
 
 def _with_each_other(vectors: list[ObservedVectors]) -> list[ObservedVectors]:
@@ -150,6 +169,11 @@ def _table(arrays: Arrays) -> ObservedTable:
     if cos.shape != sin.shape or cos.ndim < 2:
         raise ValueError(f"cos and sin must have one shape (n, pairs); got {cos.shape} and {sin.shape}. Give both.")
     positions = _positions(arrays, "positions", cos.shape[:-1])
+    if not np.any(positions):
+        raise ValueError(
+            "positions must hold others than 0, where cos and sin are the same for every pair; got 0 alone. Give cos "
+            "and sin of later tokens too."
+        )
     cos, sin, layout = each_frequency_once(cos.reshape(-1, cos.shape[-1]), sin.reshape(-1, sin.shape[-1]))
     buffered = _frequencies(arrays) if "inv_freq" in arrays else None
     return ObservedTable(cos, sin, positions, arrays["cos"].dtype, buffered, layout)
@@ -159,7 +183,8 @@ def _cache(arrays: Arrays) -> ObservedTable:
     """A cache of cosines and sines whose row p is that of position p, as engines keep it."""
     cache, dtype = arrays["cos_sin_cache"]
     cos, sin = columns_of_cache(cache.reshape(-1, *cache.shape[-2:]) if _in_turn(cache) else cache)
-    return ObservedTable(cos, sin, np.arange(len(cos)), dtype)
+    buffered = _frequencies(arrays) if "inv_freq" in arrays else None
+    return ObservedTable(cos, sin, np.arange(len(cos)), dtype, buffered)
 
 
 def _in_turn(cache: np.ndarray) -> bool:
@@ -237,7 +262,9 @@ def _vectors(arrays: Arrays, role: Role, layout: str | None) -> ObservedVectors:
     return ObservedVectors(role, x.reshape(-1, dim), y.reshape(-1, dim), positions, head_number, batch_number, dtype)
 
 
-def _logits(arrays: Arrays, layout: str | None, logit_factor: float) -> ObservedLogits:
+def _logits(
+    arrays: Arrays, layout: str | None, logit_factor: float, temperature: QueryTemperature | None
+) -> ObservedLogits:
     q, k = _required(arrays, "q", "k")
     shown = shown_logits(arrays)
     logits, visible = (_of_heads(shown.form, part) for part in (shown.values, shown.visible))
@@ -249,10 +276,15 @@ def _logits(arrays: Arrays, layout: str | None, logit_factor: float) -> Observed
             f"{q.shape} and {k.shape}. Give the same heads of each."
         )
     query, key = (_positions(arrays, f"{role}_positions", (x.shape[1],)) for role, x in (("query", q), ("key", k)))
+    warm = np.ones(len(query))
+    if temperature is not None and np.isfinite(query).all():
+        warm = np.asarray(temperature.factor(query if query.ndim == 1 else query[:, 0], dtype=np.float64))
     scale = scalar(arrays, "scale", logit_factor * q.shape[-1] ** -0.5)
     types = [arrays["q"].dtype, arrays["k"].dtype, *([] if "probabilities" in arrays else [shown.dtype])]
     narrowest = max(types, key=ROUNDING.__getitem__)
-    observed = ObservedLogits(q, for_each_head(k, heads), logits, visible, query, key, scale, narrowest)
+    keys_of_heads = for_each_head(k, heads)
+    observed = ObservedLogits(q * warm[:, None], keys_of_heads, logits, visible, query, key, scale, narrowest)
+    observed = replace(observed, tempered=bool(np.any(warm != 1.0)))
     return replace(observed, up_to_rows=shown.up_to_rows, rounding=float(shown.rounding), form=shown.form)
 
 

@@ -43,17 +43,27 @@ def judge_rotations(
         model: The encoding or model that is meant.
         labelled: Evidence, with the layer type it belongs to, or "".
         length: The length that is served, for scalings that depend on it; that of the evidence if None.
+
+    Raises:
+        ValueError: No evidence belongs to these layers, or they differ.
     """
     verdicts = []
+    every = () if isinstance(model, Encoding) else model.groups
     for label, evidence in labelled:
-        if label in LABELS and not _labelled(groups, label):
-            continue  # no layer of this model uses it
+        if (label in LABELS or _labelled(every, label)) and not _labelled(groups, label):
+            continue  # no layer of this model, or of these groups, uses it
         order: tuple[PositionField, ...] = ("order of coordinates",) if _coordinates_differ(evidence) else ()
         looked_at = (*shown_by(*evidence.kinds()), *order)
         verdict = replace(_judge(groups, model, label, evidence, length), looked_at=looked_at)
         if not verdict.agree and not verdict.findings:
             return verdict
         verdicts.append(verdict)
+    if not verdicts:
+        labels = ", ".join(dict.fromkeys(label for label, _ in labelled))
+        raise ValueError(
+            f"actual must hold a rotation of the layers that are meant; got those of layers of type {labels}. Give the "
+            "config of its model as expected, or the layer that it belongs to."
+        )
     return merged_diagnosis(verdicts)
 
 
@@ -65,8 +75,10 @@ def agrees(
 ) -> bool:
     """Whether the evidence fits the rotation meant in these groups, without a search for mistakes."""
     encoding = _rotation(groups, "")
-    if encoding is None or not_finite(evidence.numbers()) is not None:
+    if not_finite(evidence.numbers()) is not None:
         return False
+    if encoding is None:
+        return evidence.unchanged()
     usage, _ = _as_shown(_served(encoding, model, evidence, length), evidence)
     return any(evidence.fits(start) for start, _ in _equivalent_usages(usage, evidence))
 
@@ -99,6 +111,12 @@ def _judge(
             return Diagnosis(True, notes=tuple(notes), compared=compared)
     if evidence.differs_by_angle_rounding(usage):
         return Diagnosis(True, notes=(*notes, ROUNDED), compared=compared)
+    comparison = evidence.compare(usage)
+    if comparison is not None and not comparison.significant.any():
+        raise ValueError(
+            f"actual must hold numbers that show a rotation; got {compared}, all masked or at positions so far that "
+            "float32 rounds the angles away. Give tokens at lower positions."
+        )
     found = _of_other_layers(model, usage, evidence, label) or _never_set(usage, evidence)
     if not found:
         explanation = explained_by([usage], evidence)

@@ -54,6 +54,7 @@ class ObservedLogits(RotationEvidence):
         rounding: How far rounding may move a logit besides.
         form: What the logits are, in words.
         head_numbers: Numbers of the heads, where they are some of more.
+        tempered: Whether queries hold a factor of their position besides.
     """
 
     q: np.ndarray
@@ -68,9 +69,13 @@ class ObservedLogits(RotationEvidence):
     rounding: float = 0.0
     form: str = "logits"
     head_numbers: tuple[int, ...] = ()
+    tempered: bool = False
 
     def kinds(self) -> tuple[str, ...]:
-        return ("logits",)
+        positions = np.concatenate([self.query_positions.reshape(-1), self.key_positions.reshape(-1)])
+        # One position relative to itself is 0, and of one key a softmax makes 1.
+        shows = positions.min() != positions.max() and (not self.up_to_rows or self.visible.sum(-1).max() > 1)
+        return ("logits", *(["logits of far queries"] if self.tempered else [])) if shows else ()
 
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         part = self if exact or usage.head_order else self._subsample

@@ -43,7 +43,7 @@ class ObservedFrequencies(RotationEvidence):
             return None
         expected = expected / frequency_unit(usage.rope)
         gap = np.abs(expected - self.values)
-        if self.attention is not None and abs(pairs.factor - self.attention) > 1e-5 * self.attention:
+        if self.attention is not None and abs(pairs.factor - self.attention) > 1e-5 * abs(self.attention):
             gap = gap + abs(pairs.factor - self.attention)
         tolerance = (FLOAT32_FREQUENCY if exact else ROUGH) * np.abs(expected)
         return Comparison(gap, tolerance, np.ones(gap.shape, bool))
@@ -52,7 +52,8 @@ class ObservedFrequencies(RotationEvidence):
         return f"pair {index[0]}, which rotates by {self.values[index]:.6g} a step"
 
     def numbers(self) -> dict[str, np.ndarray]:
-        return {"inv_freq": self.values}
+        factor = {} if self.attention is None else {"attention_factor": np.array([self.attention])}
+        return {"inv_freq": self.values, **factor}
 
     def width(self) -> str:
         return f"{len(self.values)} frequencies"
@@ -89,7 +90,7 @@ class ObservedTable(AtPositions):
     layout: str = ""
 
     def kinds(self) -> tuple[str, ...]:
-        return ("cos and sin",)
+        return ("cos and sin",) if np.any(self.positions) else ()
 
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         wrong_layout = self.layout == "adjacent" and not pairs_adjacent(usage.encoding)
@@ -128,11 +129,11 @@ class ObservedTable(AtPositions):
     @cached_property
     def _frequencies(self) -> np.ndarray | None:
         shown = self._rotations.frequencies()
-        if shown is None:
-            return None if self.buffered is None else self.buffered.values
-        return np.asarray(np.abs(shown))
+        return None if shown is None else np.asarray(np.abs(shown))
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
+        if self._frequencies is None and self.buffered is not None:
+            return self.buffered.frequencies(usage)
         return self._frequencies
 
     def describe(self, index: tuple[int, ...]) -> str:

@@ -55,6 +55,8 @@ class ObservedVectors(AtPositions):
     other: np.ndarray | None = None
 
     def kinds(self) -> tuple[str, ...]:
+        if not np.any(self.positions):  # nothing rotates position 0
+            return ()
         return ("q and q_rotated" if self.role == "query" else "k and k_rotated",)
 
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:

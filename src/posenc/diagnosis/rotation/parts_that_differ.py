@@ -118,7 +118,8 @@ def _sets(name: str, number: np.ndarray, excess: np.ndarray) -> Iterator[tuple[s
     right = every[most <= 1.0]
     if name == "position":
         right = right[right != 0]
-    where = set_in_words(name, wrong.astype(np.int64), every.astype(np.int64)) if wrong.size and right.size else ""
+    shown = every.astype(np.int64) if np.array_equal(every, np.floor(every)) else every
+    where = set_in_words(name, shown[most > 1.0], shown) if wrong.size and right.size else ""
     if where:
         enough = name == "head" or len(right) >= ENOUGH
         yield where, wrong, enough and bool(most[most > 1.0].min() > SHARP)
