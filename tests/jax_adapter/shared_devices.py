@@ -107,8 +107,10 @@ def main() -> None:
             compare(encoding, Sharding([8, 16], ranks=4, scheme="zigzag", each_document=True))
             if encoding is chosen[0]:
                 compare(encoding, Sharding([5, 7], ranks=4, scheme="contiguous", each_document=False))
-            if divides_heads(encoding):
+                compare(encoding, Sharding([8, 4], ranks=4, scheme="contiguous", each_document=True))
                 compare(encoding, Sharding([5, 7], ranks=4, scheme="ulysses", each_document=False))
+            if divides_heads(encoding):
+                compare(encoding, Sharding([8, 4], ranks=4, scheme="ulysses", each_document=True))
                 exchanged += 1
         except Exception as error:
             raise AssertionError(f"{encoding!r}: {error}") from error

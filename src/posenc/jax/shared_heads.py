@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import jax
+import numpy as np
 
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import check_heads_suffice, repeated
@@ -51,12 +52,15 @@ def attend_by_heads(
     heads = q.shape[1]
     if k.shape[1] % sharding.ranks:
         k, v = repeated(k, heads), repeated(v, heads)
+    behind_one_another = np.concatenate([sharding.indices(rank) for rank in range(sharding.ranks)])
     q, k, v = (jax.lax.all_to_all(x, axis_name, split_axis=1, concat_axis=2, tiled=True) for x in (q, k, v))
+    q, k, v = (x[:, :, np.argsort(behind_one_another)] for x in (q, k, v))  # tokens in the order of the row
     ways = [_attending(attend, inside, sharding.heads(rank, heads)) for rank in range(sharding.ranks)]
     if any(isinstance(one.encoding, AttentionBias) for one in inside):
         output = jax.lax.switch(jax.lax.axis_index(axis_name), ways, q, k, v)
     else:
         output = ways[0](q, k, v)
+    output = output[:, :, behind_one_another]
     output = jax.lax.all_to_all(output, axis_name, split_axis=2, concat_axis=1, tiled=True)
     for one in early[::-1]:
         if _rotates_values(one):
