@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,9 @@ import torch
 from exactness import truth
 from exactness.backends import WAVES
 from posenc import RoPE, Sinusoidal
-from posenc.frequencies import Geometric
+from posenc.encodings.rotates.xpos import Decays
+from posenc.frequencies import Bands, Directed, Geometric
+from posenc.models.fingerprints import fingerprint
 from posenc.phase import fixed_point, phase
 
 PROGRESSIONS = ((1e4, 128), (5e5, 96), (1e6, 64), (1e12, 50))
@@ -184,3 +186,20 @@ def test_a_trace_of_torch_keeps_positions_open() -> None:
     encoding, other = Sinusoidal(dim=8), torch.tensor([9])
     traced = torch.jit.trace(encoding.embed, (torch.tensor([3]),))
     assert torch.equal(traced(other), encoding.embed(other))
+
+
+def test_frequencies_are_exact_in_any_decimal_context_of_the_caller() -> None:
+    """In a context of 3 digits; with numbers of no other test, since what was computed is remembered."""
+    base = 12_345.25
+    with localcontext(prec=3):
+        wavelengths = Geometric(dim=4, base=base).wavelengths()
+        bands = Bands(count=3, spacing="linear", resolution=1235.0).radians()
+        decays = Decays(dim=12, gamma=0.4, scale_base=base).radians()
+        directed = Directed(Geometric(dim=2, base=base), (0.251,), "first").radians()
+        print_of_narrow = fingerprint(Sinusoidal(dim=8, base=base))
+    assert np.allclose(wavelengths, 2 * np.pi * np.array([1.0, base**0.5]), rtol=1e-15, atol=0)
+    assert np.allclose(bands, np.pi * np.array([1.0, 309.25, 617.5]), rtol=1e-15, atol=0)
+    shares = 1.4 / (np.arange(0, 12, 2) / 12 + 0.4)
+    assert np.allclose(decays, np.log2(shares) / base * 2 * np.pi, rtol=1e-14, atol=0)
+    assert np.allclose(directed, np.cos(0.251 * np.pi), rtol=1e-15, atol=0)
+    assert print_of_narrow == fingerprint(Sinusoidal(dim=8, base=base))

@@ -164,7 +164,7 @@ PINNED: tuple[tuple[Any, str], ...] = (
     (Partial(RoPE(32), 128, start=8), "7b47c29db2e92b4d"),
     (DualBaseRoPE(64, pairing=HALVES), "e2cab4c23f666bd9"),
     (XPos(64), "b9601bdc7d08a0ad"),
-    (Sinusoidal(512), "f6f425881acca963"),
+    (Sinusoidal(512), "bda04b6ffbdb9ade"),
     (Learned(768, 512), "b30d60fec5d49dda"),
     (ALiBi(12), "d04a9ecb36e3e485"),
     (T5Bias(heads=12), "77c8de91f9422185"),

@@ -68,7 +68,7 @@ class Bands(Frequencies):
         """
         if self.spacing == "octaves":
             return tuple(Decimal(1 << k) for k in range(self.count))
-        top, steps = Decimal(self.resolution or 0.0) / 2, Decimal(max(self.count - 1, 1))
+        top, steps = EXACT.divide(Decimal(self.resolution or 0.0), Decimal(2)), Decimal(max(self.count - 1, 1))
         if self.spacing == "linear":
             step = EXACT.divide(EXACT.subtract(top, Decimal(1)), steps)
             return tuple(EXACT.add(Decimal(1), EXACT.multiply(step, Decimal(k))) for k in range(self.count))

@@ -64,10 +64,9 @@ def cosine_and_sine(half_revolutions: float | Decimal) -> tuple[Decimal, Decimal
         >>> [float(value) for value in cosine_and_sine(0.5)]
         [0.0, 1.0]
     """
-    quarter = round(2 * half_revolutions)
-    angle = EXACT.multiply(
-        EXACT.subtract(Decimal(half_revolutions), EXACT.divide(Decimal(quarter), Decimal(2))), _HALF_TURN
-    )
+    half_revolutions = Decimal(half_revolutions)
+    quarter = round(EXACT.multiply(half_revolutions, Decimal(2)))
+    angle = EXACT.multiply(EXACT.subtract(half_revolutions, EXACT.divide(Decimal(quarter), Decimal(2))), _HALF_TURN)
     cosine, sine = _series(angle, Decimal(1), 0), _series(angle, angle, 1)
     for _ in range(quarter % 4):
         cosine, sine = EXACT.minus(sine), cosine
@@ -80,7 +79,7 @@ _HALF_TURN = EXACT.divide(TWO_PI, Decimal(2))
 def _series(angle: Decimal, term: Decimal, power: int) -> Decimal:
     """Taylor series of cosine or sine from its first term, of degree `power`, until terms are below 1e-110."""
     square, total = EXACT.multiply(angle, angle), term
-    while abs(term) > Decimal("1e-110"):
+    while term.copy_abs() > Decimal("1e-110"):
         term = EXACT.minus(EXACT.divide(EXACT.multiply(term, square), Decimal((power + 1) * (power + 2))))
         power, total = power + 2, EXACT.add(total, term)
     return total

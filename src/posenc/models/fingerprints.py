@@ -204,7 +204,7 @@ def _pairs(rotation: PairRotation) -> Form:
     factor = to_digits(rotation.factor, FACTOR)
     pairs = zip(rotation.first, rotation.second, rotation.axis, rotation.frequencies, strict=True)
     forms = [
-        (min(a, b), max(a, b), axis, to_digits(frequency if a < b else -frequency, FREQUENCY))
+        (min(a, b), max(a, b), axis, to_digits(frequency if a < b else frequency.copy_negate(), FREQUENCY))
         for a, b, axis, frequency in pairs
         if frequency or factor != "1"
     ]
@@ -243,7 +243,7 @@ def _own_terms(encoding: AdditiveEncoding) -> Terms | None:
     channels: Terms = [{} for _ in range(sinusoids.width)]
     exact = sinusoids.frequencies.exact() if sinusoids.frequencies is not None else ()
     for pair, frequency in enumerate(exact):
-        size, start = to_digits(abs(frequency), FREQUENCY), sinusoids.start if frequency else 0
+        size, start = to_digits(frequency.copy_abs(), FREQUENCY), sinusoids.start if frequency else 0
         if sinusoids.sine[pair] >= 0 and frequency:
             channels[sinusoids.sine[pair]]["sine", size, start] = sinusoids.factor * (1 if frequency > 0 else -1)
         if sinusoids.cosine[pair] >= 0:

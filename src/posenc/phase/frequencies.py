@@ -40,7 +40,7 @@ class Frequencies(Untraced, abc.ABC):
 
     def wavelengths(self) -> np.ndarray:
         """Positions for one whole revolution, 2π/ω, as float64 (pairs,); infinite for a pair that stands still."""
-        return np.array([float(TWO_PI / frequency) if frequency else np.inf for frequency in self.exact()])
+        return np.array([float(EXACT.divide(TWO_PI, frequency)) if frequency else np.inf for frequency in self.exact()])
 
     def float32(self, like: Array | Library) -> Array:
         """Frequencies as released models hold them: float32, by their own arithmetic, in the library of `like`."""

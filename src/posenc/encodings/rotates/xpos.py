@@ -42,7 +42,9 @@ class Decays(Frequencies):
 
     def exact(self) -> tuple[Decimal, ...]:
         gamma, two = Decimal(self.gamma), EXACT.ln(Decimal(2))
-        ratios = [EXACT.divide(Decimal(1) + gamma, Decimal(2 * i) / self.dim + gamma) for i in range(self.pairs)]
+        whole = EXACT.add(Decimal(1), gamma)
+        shares = (EXACT.divide(Decimal(2 * i), Decimal(self.dim)) for i in range(self.pairs))
+        ratios = [EXACT.divide(whole, EXACT.add(share, gamma)) for share in shares]
         steps = EXACT.multiply(two, Decimal(self.scale_base))
         return tuple(EXACT.multiply(EXACT.divide(EXACT.ln(ratio), steps), TWO_PI) for ratio in ratios)
 

@@ -41,7 +41,7 @@ class Resonance(Scaling):
     def fits(self, unscaled: Geometric) -> None:
         if self.scaling is not None:
             self.scaling.fits(unscaled)
-        if any(frequency > TWO_PI * 2 for frequency in self._before(unscaled)):
+        if any(frequency > EXACT.multiply(TWO_PI, Decimal(2)) for frequency in self._before(unscaled)):
             raise ValueError(
                 f"base must leave wavelengths of half a position or more to be rounded; got {unscaled.base}. Raise it."
             )
