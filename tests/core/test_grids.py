@@ -46,7 +46,10 @@ def test_a_mask_is_counted_along_both_axes(library):
 
 
 def test_prefix_tokens_stand_above_the_grid():
-    assert positions.prefixed(positions.grid(1, 2), 3).tolist() == [[-1, 0], [-1, 1], [-1, 2], [0, 0], [0, 1]]
+    for dtype in (np.int64, np.uint8, np.uint64):
+        places = positions.grid(1, 2).astype(dtype)
+        assert positions.prefixed(places, 3).tolist() == [[-1, 0], [-1, 1], [-1, 2], [0, 0], [0, 1]]
+    assert positions.prefixed(places.astype(np.int8), 300)[299].tolist() == [-1, 299]
 
 
 def test_media_by_hand():

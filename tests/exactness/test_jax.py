@@ -91,6 +91,16 @@ def test_larger_positions_are_refused(places: np.ndarray) -> None:
         cosine_sine(jnp.asarray(places), Geometric(8))
 
 
+@pytest.mark.parametrize(("start", "place"), [(1000, 2**31 - 200), (-1000, 200 - 2**31)])
+def test_a_start_that_leads_beyond_32_bits_is_refused_or_nan(start: int, place: int) -> None:
+    encoding, places = Sinusoidal(dim=8, start=start), jnp.asarray([7, place])
+    with pytest.raises(ValueError, match=r"^positions must be below 2\^31 in magnitude"):
+        encoding.embed(places)
+    traced = np.asarray(jax.jit(encoding.embed)(places))
+    assert np.array_equal(traced[0], np.asarray(encoding.embed(jnp.asarray([7])))[0])
+    assert np.isnan(traced[1]).all()
+
+
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 5, 2**53])
 def test_larger_positions_in_a_list_are_refused(value: int) -> None:
     x = jnp.zeros((2, 8), jnp.float32)

@@ -104,7 +104,7 @@ def checked(positions: Any, name: str = "positions", like: Array | None = None) 
     if bounds is not None:
         validation.size(name, math.prod(array.shape))
     if bounds is not None and not (bounds[0] > -LARGEST_NARROW_POSITION and bounds[1] < LARGEST_NARROW_POSITION):
-        _within_range(name, bounds, lib.float64)
+        check_range(name, bounds, lib.float64)
     readable = bounds is not None or lib.concrete(array)
     return Positions(array, lib, kind == "integer", readable, bounds)
 
@@ -133,7 +133,7 @@ def checked_pair(query_positions: Any, key_positions: Any, like: Array | None = 
     return query_positions, key_positions
 
 
-def _within_range(name: str, bounds: tuple[Any, Any], float64: bool) -> None:
+def check_range(name: str, bounds: tuple[Any, Any], float64: bool) -> None:
     """Refuse bounds that are not finite, or beyond what the library's numbers hold."""
     least, greatest = bounds
     if not (least >= -LARGEST_POSITION and greatest <= LARGEST_POSITION):

@@ -136,27 +136,27 @@ def prefixed(positions: Array, count: int) -> Array:
         count: Number of tokens.
 
     Returns:
-        (count + n, axes), in the dtype of `positions`.
+        (count + n, axes), in the widest signed integers of the library of `positions`.
 
     Raises:
-        TypeError: `count` is no whole number.
+        TypeError: `positions` are no numbers, or `count` is no whole number.
         ValueError: `positions` are no whole numbers of that shape, or `count` is out of range.
 
     Example:
         >>> prefixed(grid(1, 2), 1).tolist()
         [[-1, 0], [0, 0], [0, 1]]
     """
-    positions = arrays.as_array("positions", positions)
-    if positions.ndim != 2 or positions.shape[-1] < 2 or arrays.kind(positions) != "integer":
+    given = checked(positions)
+    lib, positions = given.lib, given.lib.signed(given.array)
+    if positions.ndim != 2 or positions.shape[-1] < 2 or not given.integers:
         raise ValueError(
-            f"positions must be whole rows and columns of shape (n, axes); got {arrays.dtype_name(positions.dtype)} "
-            f"of shape {tuple(positions.shape)}. Give grid(height, width)."
+            "positions must be whole rows and columns of shape (n, axes); got "
+            f"{arrays.dtype_name(given.array.dtype)} of shape {tuple(positions.shape)}. Give grid(height, width)."
         )
     count = validation.integer("count", count, 0, LONGEST)
     before = np.zeros((count, positions.shape[-1]), np.int64)
     before[:, 0], before[:, -1] = -1, np.arange(count)
-    lib = arrays.library(positions)
-    return lib.xp.concatenate([lib.constant(before, positions.dtype), positions], 0)
+    return lib.xp.concatenate([lib.constant(before, lib.integer), positions], 0)
 
 
 def on_grid(

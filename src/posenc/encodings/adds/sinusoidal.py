@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
-from posenc.core.checked_positions import Positions, checked
+from posenc.core.checked_positions import Positions, check_range
 from posenc.core.declared_fields import Base, Real, Whole
 from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
@@ -55,7 +55,7 @@ class Sinusoidal(AdditiveEncoding):
     exponent: Exponent = "2i/d"
     first: Literal["sine", "cosine"] = "sine"
     scale: Annotated[float, Real(-1e6, 1e6)] = 1.0
-    start: Annotated[int, Whole(-(2**31), 2**31)] = 0
+    start: Annotated[int, Whole(-(2**31), 2**31 - 1)] = 0
     odd: Literal["error", "truncate", "zero"] = "error"
     numerics: Numerics = "exact"
 
@@ -93,14 +93,29 @@ class Sinusoidal(AdditiveEncoding):
 
     def _table(self, positions: Positions, dtype: Any) -> Array:
         """Compute the vectors of these positions, (*batch, n, dim), with the positions' array library."""
-        lib = positions.lib
+        lib, guard = positions.lib, None
         if self.start:
-            positions = checked(lib.signed(positions.array) + self.start)
+            positions, guard = self._moved(positions)
         wide = dtype if self.scale == 1.0 else lib.real
         cosine, sine = cos_sin(positions, self.frequencies, wide, self.numerics)
         first, second = (sine, cosine) if self.first == "sine" else (cosine, sine)
         table = self._fitted(arranged(first, second, self.frequencies.pairs, self.layout, lib), lib)
-        return table if self.scale == 1.0 else lib.astype(table * self.scale, dtype)
+        table = table if self.scale == 1.0 else lib.astype(table * self.scale, dtype)
+        return table if guard is None else table + lib.astype(guard, dtype)[..., None]
+
+    def _moved(self, positions: Positions) -> tuple[Positions, Array | None]:
+        """Positions + start, and a guard where they cannot be read: 0.0, or NaN for a sum that 32 bits do not hold."""
+        lib, bounds = positions.lib, positions.bounds
+        if bounds is not None:
+            bounds = (bounds[0] + self.start, bounds[1] + self.start)
+            check_range("positions", bounds, lib.float64)
+        steps = lib.signed(positions.array)
+        moved = steps + self.start
+        positions, given = positions._replace(array=moved, bounds=bounds), positions
+        if given.readable:
+            return positions, None
+        wrapped = (moved < steps) if self.start > 0 else (moved > steps)
+        return positions, lib.xp.where(wrapped, float("nan"), given.guard())
 
     def _fitted(self, table: Array, lib: Library) -> Array:
         """A table of whole pairs cut or filled to the width of this encoding."""
