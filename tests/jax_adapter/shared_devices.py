@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
-from posenc import ALiBi, RoPE, RoPEPlusPlus, T5Bias
+from posenc import ALiBi, HeadwiseRoPE, Partial, RoPE, RoPEPlusPlus, T5Bias
 from posenc.catalog import CATALOG
 from posenc.core.doors import AdditiveEncoding, AttentionScore, RotaryEncoding
 from posenc.jax import attention, bind, sharded_attention
@@ -20,8 +20,8 @@ from posenc.positions import Sharding, documents, packed
 
 RECORDS = [sample for row in CATALOG for sample in row.samples if not isinstance(sample, AdditiveEncoding)]
 HEADS, KEY_HEADS, WIDTH = 12, 4, 8
-#: The biases of the catalog's samples have too few heads to be divided by 4.
-BIASES_BY_HEADS = (ALiBi(heads=8), T5Bias(heads=4))
+#: Biases of the catalog's samples have too few heads to be divided by 4; and a rotation by head inside another one.
+BY_HEADS = (ALiBi(heads=8), T5Bias(heads=4), Partial(HeadwiseRoPE(dim=4, heads=4, shares=(1, 2)), dim=6))
 #: Sums of a few dozen products of numbers of size one in float32, in another order.
 TOLERANCE = 2e-4
 
@@ -115,7 +115,7 @@ def main() -> None:
         except Exception as error:
             raise AssertionError(f"{encoding!r}: {error}") from error
         jax.clear_caches()  # each program is tens of megabytes, and none is used again
-    for encoding in BIASES_BY_HEADS if len(chosen) == len(RECORDS) else ():
+    for encoding in BY_HEADS if len(chosen) == len(RECORDS) else ():
         compare(encoding, Sharding([5, 7], ranks=4, scheme="ulysses", each_document=False))
         exchanged += 1
     print(f"{len(chosen)} encodings on 4 devices, {exchanged} by heads")

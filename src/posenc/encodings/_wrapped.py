@@ -64,7 +64,7 @@ class AddsOne(OfOne, AdditiveEncoding):
 
 @dataclass(frozen=True)
 class RotatesOne(OfOne, RotaryEncoding):
-    """Base of rotary encodings that wrap another rotary encoding and keep its roles and head_dim."""
+    """Base of rotary encodings that wrap another rotary encoding and keep its roles, heads and head_dim."""
 
     encoding: RotaryEncoding
 
@@ -75,6 +75,16 @@ class RotatesOne(OfOne, RotaryEncoding):
     @property
     def head_dim(self) -> int:
         return self.encoding.head_dim
+
+    @property
+    def roles_differ(self) -> str:  # type: ignore[override]
+        return self.encoding.roles_differ
+
+    @property
+    def heads(self) -> int:
+        """Heads of the wrapped encoding; an AttributeError, as there, where all heads rotate alike."""
+        heads: int = self.encoding.heads  # type: ignore[attr-defined]
+        return heads
 
 
 @dataclass(frozen=True)

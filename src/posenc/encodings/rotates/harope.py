@@ -16,7 +16,7 @@ from posenc.core.operators import MatrixRotation
 from posenc.core.rotation import of_pairs
 from posenc.core.row import Row
 from posenc.encodings import _wrapped
-from posenc.encodings._wrapped import RotatesOne
+from posenc.encodings._wrapped import OfOne
 from posenc.encodings.rotates.axial_layouts import axial
 from posenc.encodings.rotates.learned_rope import LearnedRoPE
 from posenc.phase import exponential
@@ -26,7 +26,7 @@ SMALLEST = 1e-6
 
 
 @dataclass(frozen=True)
-class HARoPE(RotatesOne):
+class HARoPE(OfOne, RotaryEncoding):
     """q → R(p)·M·q and k → R(p)·M⁻ᵀ·k, with a learned M = U·Σ·Vᵀ for each head before the rotation R of `encoding`.
 
     Li et al. 2025, arXiv:2510.10489, as in the authors' code (`SVDBasedMatrix`): U = exp((A_u - A_uᵀ)/2), V likewise of
@@ -68,6 +68,10 @@ class HARoPE(RotatesOne):
         if own not in (None, self.heads):
             raise ValueError(f"heads must be those of the encoding, {own}; got {self.heads}. Give heads={own}.")
         validation.size("heads", self.heads * self.head_dim**2)
+
+    @property
+    def head_dim(self) -> int:
+        return self.encoding.head_dim
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]

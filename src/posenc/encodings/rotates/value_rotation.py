@@ -50,7 +50,7 @@ class ValueRotation(RotatesOne):
         encoding = validation.instance(
             "encoding", self.encoding, RotaryEncoding, "an encoding that rotates queries and keys"
         )
-        if "isometry" not in encoding.claims or "query" not in encoding.roles:
+        if "isometry" not in encoding.claims or "query" not in encoding.roles or encoding.roles_differ:
             raise ValueError(
                 f"encoding must rotate queries and keys alike and keep lengths; got {encoding!r}. Give RoPE(dim=64), "
                 "say."
