@@ -86,7 +86,8 @@ def new_output(call: AttentionCall, q: Any, v: Any) -> Any:
 def rotated_vectors(call: AttentionCall) -> tuple[Any, Any, Any]:
     """Queries, keys and values after the rotations that act on them."""
     q, k, v, query, key = call.q, call.k, call.v, call.query, call.key
-    if any(getattr(rotation.encoding, "heads", None) for rotation in call.rotations):  # a rotation for each head of q
+    rotations = (*call.rotations, *call.value_rotations)
+    if any(getattr(rotation.encoding, "heads", None) for rotation in rotations):  # a rotation for each head of q
         k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
     if call.keys_rotated:
         for rotation in call.rotations:
