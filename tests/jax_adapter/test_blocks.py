@@ -11,7 +11,7 @@ import pytest
 from jax.experimental import pallas
 
 from jax_adapter.calls import bound_to
-from posenc import CoPE, GatedBias, LogCPB, RoPE, Shaw, T5Bias
+from posenc import ALiBi, CoPE, GatedBias, LogCPB, RoPE, Shaw, T5Bias
 from posenc.core.doors import AttentionBias, AttentionScore, Encoding
 from posenc.jax import Block, Bound, bias_block, bind, score_block
 from posenc.testing import budgets
@@ -99,6 +99,15 @@ def test_several_coordinates_in_blocks() -> None:
     query = jnp.asarray([[0, 1], [2, 3]], jnp.int32)
     block = bias_block(bind(encoding), 2, 2)
     assert near(block(block.constants, jnp.int32(1), query, query), bind(encoding).bias(query, query)[1])
+
+
+@pytest.mark.parametrize("encoding", [ALiBi(heads=2), T5Bias(heads=2)])
+def test_a_head_that_does_not_exist_gives_nan(encoding: AttentionBias) -> None:
+    bound, places = bind(encoding), jnp.arange(3)
+    block = bias_block(bound, 3, 3)
+    for head, exists in ((-1, False), (0, True), (1, True), (2, False)):
+        found = block(block.constants, jnp.int32(head), places, places)
+        assert np.isfinite(found).all() if exists else np.isnan(found).all()
 
 
 def test_what_has_no_block_is_refused() -> None:

@@ -47,7 +47,7 @@ class AttentionBias(Encoding):
         the axes before it broadcast.
 
         Args:
-            head: Numbers of heads, from 0.
+            head: Numbers of heads, from 0; where JAX traces them, one that does not exist gives NaN.
             query_positions: Positions of queries; integers, float32 or float64.
             key_positions: Positions of keys.
             params: Parameters by name, as `init` returns them; None where nothing is learned.

@@ -50,7 +50,8 @@ def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> B
     """Trace the bias of one head for a block of queries and keys.
 
     The result is called as block(constants, head, query_positions, key_positions): an int32 scalar, and int32 positions
-    (queries,) and (keys,), with a last axis of coordinates where the encoding has several.
+    (queries,) and (keys,), with a last axis of coordinates where the encoding has several. A head that does not exist
+    gives NaN.
 
     Args:
         bound: Bound encoding of the door "biases".
