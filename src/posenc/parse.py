@@ -37,7 +37,7 @@ def classes() -> dict[str, type]:
     """Classes that may be called: encodings of the catalog, schedules of them, frequencies and scalings."""
     frequency_records = {
         name: value
-        for name, value in vars(frequencies).items()
+        for name, value in ((name, getattr(frequencies, name)) for name in dir(frequencies))
         if isinstance(value, type)
         and issubclass(value, frequencies.Scaling | Frequencies)
         and value is not frequencies.Scaling

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from posenc import parse
+from posenc import frequencies, parse
 from posenc.compose import Partial, PerLayer, Scaled, Sum
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.rotates.rope import RoPE
@@ -28,6 +28,14 @@ from posenc.encodings.rotates.rope import RoPE
 )
 def test_what_may_be_written(text, encoding):
     assert parse.record(text) == encoding
+
+
+def test_frequencies_are_read_before_anybody_has_loaded_them(monkeypatch):
+    for name in ("Bands", "Drawn", "Projected", "Shifted"):
+        monkeypatch.delitem(vars(frequencies), name, raising=False)
+        assert name in parse.classes()
+    text = "AxialRoPE(axis=(0, 1), frequency_index=(0, 1), frequency_dim=Bands(count=2))"
+    assert parse.record(text).frequency_dim == frequencies.Bands(count=2)
 
 
 @pytest.mark.parametrize(

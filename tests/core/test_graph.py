@@ -103,6 +103,9 @@ def test_equal_eigenvalues() -> None:
 REFUSED = [
     (lambda: random_walk("graph", 2), TypeError, "adjacency must be a matrix of numbers"),
     (lambda: random_walk([[0, 1], [1]], 2), TypeError, "adjacency must be a matrix of numbers"),
+    (lambda: random_walk([["0", "1"], ["1", "0"]], 2), TypeError, "adjacency must be a matrix of numbers"),
+    (lambda: laplacian(np.array([[0, 1j], [-1j, 0]]), 1), TypeError, "adjacency must be a matrix of numbers"),
+    (lambda: random_walk(np.ma.array(CHAIN, mask=CHAIN), 2), TypeError, "adjacency must be a dense array"),
     (lambda: random_walk(np.ones((2, 3)), 2), ValueError, r"adjacency must have shape \(n, n\)"),
     (lambda: random_walk(np.zeros((0, 0)), 2), ValueError, r"adjacency must have shape \(n, n\) for 1 to 8192 nodes"),
     (lambda: random_walk([[0, -1.0], [1, 0]], 2), ValueError, "adjacency must hold finite weights"),

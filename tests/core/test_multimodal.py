@@ -110,6 +110,32 @@ def test_positions_as_text() -> None:
         "token       0   1", "position   99 100", "token       2", "position  101",
     ]  # fmt: skip
     assert show([0.5, 1.25]).splitlines()[1].split() == ["position", "0.5", "1.25"]
+    assert show([2**31, 2**53 - 1, 2.0**40]).splitlines()[1].split() == [
+        "position", "2147483648", "9007199254740991", "1099511627776",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("axes", [3, 4])
+def test_coordinates_of_hunyuan_have_names_of_their_own(axes: int) -> None:
+    """Tokens 1 to 4 are a picture of one column between its two marks, with the end of its line."""
+    lines = show(multimodal("hunyuan-vl", [0, 1, 1, 1, 1, 0], merge=1, image_grid_thw=[[1, 1, 1]], axes=axes))
+    assert [line.split() for line in lines.splitlines()[-3:]] == [
+        ["width", "0", "1", "0", "1", "4", "5"],
+        ["height", "0", "1", "0", "0", "4", "5"],
+        ["image", "0", "1", "0", "0", "4", "5"],
+    ]
+    assert (lines.splitlines()[1].split()[0] == "position") == (axes == 4)
+
+
+@pytest.mark.parametrize(("family", "shape"), [("gemma-3", (0, 5)), ("qwen2-vl", (0, 5, 3)), ("minicpm-v", (0, 5, 3))])
+def test_a_batch_may_have_no_rows(family: str, shape: tuple[int, ...]) -> None:
+    none = np.zeros((0, 5), int)
+    if family == "minicpm-v":
+        placed = minicpm_v(none, none, marks=MARKS, merge=4)
+    else:
+        placed = multimodal(family, none, merge=None if family == "gemma-3" else 2)
+    assert placed.coordinates.shape == shape
+    assert placed.delta.shape == placed.following.shape == (0,)
 
 
 VIDEO = {"merge": 2, "video_grid_thw": [[2, 2, 2]]}

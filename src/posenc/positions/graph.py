@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posenc.core import validation
+from posenc.core import arrays, validation
 
 #: The most nodes of a graph: its matrix is dense, and its eigenvectors take time with the cube.
 MOST_NODES = 1 << 13
@@ -139,7 +139,10 @@ def _weights(adjacency: Any) -> np.ndarray:
             f"adjacency must be a matrix of numbers; got {validation.shown(adjacency)}. Give a dense array (n, n)."
         )
     _check_shape((len(adjacency), len(adjacency)) if shape is None else tuple(shape))
+    adjacency = arrays.whole_array("adjacency", adjacency)
     try:
+        if (kind := np.asarray(adjacency).dtype.kind) in "cSUOmM":  # complex numbers, words, objects and times
+            raise TypeError(f"numbers must be real; got dtype kind {kind}")
         weights = np.asarray(adjacency, np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(

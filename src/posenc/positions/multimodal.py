@@ -112,7 +112,8 @@ def multimodal(
     place = {"segments": segments_row, "overlaid": overlaid_row, "counted": counted_row}[rule.layout]
     found = [place(row, pictures, rule, family) for row in rows]
     _all_used(pictures)
-    return _whole(found, types, mask, rule, packed=lengths is not None)
+    blank = place(types.reshape(-1)[:0], pictures, rule, family)  # a batch may have no rows
+    return _whole([blank, *found], types, mask, rule, packed=lengths is not None)
 
 
 def _pictures(family: str, rule: Family, given: Mapping[str, Any]) -> Pictures:
@@ -261,17 +262,18 @@ def _all_used(pictures: Pictures) -> None:
 
 
 def _whole(found: list[np.ndarray], types: np.ndarray, mask: np.ndarray, rule: Family, *, packed: bool) -> PlacedTokens:
-    """Coordinates of all rows with padding filled in, and the rope delta of each row."""
-    following = np.array([row.max() + 1 if len(row) else rule.first for row in found], found[0].dtype)
-    counts = np.array([len(row) for row in found], following.dtype)
+    """Coordinates of all rows, behind an empty one, with padding filled in, and the rope delta of each row."""
+    following = np.array([row.max() + 1 if len(row) else rule.first for row in found[1:]], found[0].dtype)
+    counts = np.array([len(row) for row in found[1:]], following.dtype)
     real = np.float64 if rule.sound == "times" else np.int64
     coordinates = np.full((*types.shape, *found[0].shape[1:]), rule.padding, real)
     coordinates[mask] = np.concatenate(found)
     deltas, following = (following - counts).astype(real), following.astype(real)
     axes = 1 if found[0].ndim == 1 else found[0].shape[-1]
+    names = ("position", "width", "height", "image")[-axes:] if rule.layout == "overlaid" else None
     if packed or types.ndim == 2:
-        return PlacedTokens(coordinates, deltas, following, axes)
-    return PlacedTokens(coordinates, deltas[0], following[0], axes)
+        return PlacedTokens(coordinates, deltas, following, axes, names)
+    return PlacedTokens(coordinates, deltas[0], following[0], axes, names)
 
 
 def grids(name: str, given: Any, side: int) -> np.ndarray:

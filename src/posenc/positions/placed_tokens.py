@@ -20,6 +20,7 @@ class PlacedTokens:
         delta: Rope deltas, (batch,), (documents,) or (): the position of the next token less the count of tokens.
         following: Position of the next token, one beyond the largest, in the shape of `delta`.
         axes: Number of coordinates of a token.
+        names: Name of each coordinate; None for the usual names of so many, as `show` has them.
 
     Example:
         >>> placed = PlacedTokens(np.array([[0, 0, 0], [1, 1, 1]]), np.array(3), np.array(5), 3)
@@ -32,6 +33,7 @@ class PlacedTokens:
     delta: np.ndarray
     following: np.ndarray
     axes: int
+    names: tuple[str, ...] | None = None
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return iter((self.coordinates, self.delta))

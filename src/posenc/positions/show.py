@@ -60,7 +60,8 @@ def named_rows(positions: Any, names: Sequence[str] | None) -> tuple[np.ndarray,
         [[[5], [6]]]
     """
     if isinstance(positions, PlacedTokens):
-        names = names or NAMES.get(positions.axes, tuple(f"axis {axis}" for axis in range(positions.axes)))
+        usual = NAMES.get(positions.axes, tuple(f"axis {axis}" for axis in range(positions.axes)))
+        names = names if names is not None else positions.names or usual
         positions = positions.coordinates
     found = arrays.numbers_on_host("positions", positions)
     listed = NAMES[1] if names is None else validation.instance("names", names, Sequence, "a list of words")
@@ -74,9 +75,14 @@ def named_rows(positions: Any, names: Sequence[str] | None) -> tuple[np.ndarray,
     return found[None] if found.ndim == 2 else found, labels
 
 
+def _shown(place: float) -> str:
+    """A whole position with all of its digits, another one as a number."""
+    return str(int(place)) if float(place).is_integer() else number(place)
+
+
 def _folded(places: np.ndarray, names: tuple[str, ...], width: int) -> list[str]:
     """Lines of one row of tokens, the first of each block with their indices."""
-    table = [[str(token) for token in range(len(places))], *([number(value) for value in axis] for axis in places.T)]
+    table = [[str(token) for token in range(len(places))], *(list(map(_shown, axis.tolist())) for axis in places.T)]
     cell = max(len(text) for line in table for text in line)
     labels = ["token", *names]
     margin = max(map(len, labels)) + 1

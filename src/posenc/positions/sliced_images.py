@@ -116,7 +116,7 @@ def minicpm_v(
                 "what one call of the processor returned."
             )
     places = np.zeros((*kinds.shape, 3), np.int64)
-    places[mask] = np.concatenate(found)
+    places[mask] = np.concatenate([np.zeros((0, 3), np.int64), *found])  # a batch may have no rows
     following = np.array([row.max(initial=-1) + 1 for row in found], np.int64)
     deltas = following - mask.sum(1)
     if types.ndim == 2:
