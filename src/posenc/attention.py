@@ -23,8 +23,9 @@ from posenc.core.checked_attention import (
     repeated,
     token_positions,
 )
+from posenc.core.checked_positions import checked
 from posenc.core.doors import AttentionBias, AttentionScore, Documents, Encoding, Params, RotaryEncoding
-from posenc.core.rotation import Layout
+from posenc.core.rotation import LAYOUTS, Layout
 
 #: What acts inside attention, each with its parameters.
 Inside: TypeAlias = list[tuple[Encoding, Params | None]]
@@ -56,12 +57,18 @@ class Cache:
         v: Values, likewise.
         key_positions: Positions of the keys, (m,) or (batch, m).
         layout: "bhtd" or "bthd".
+
+    Raises:
+        ValueError: `layout` is neither.
     """
 
     k: Array
     v: Array
     key_positions: Array
     layout: Layout
+
+    def __post_init__(self) -> None:
+        validation.choice("layout", self.layout, LAYOUTS)
 
     def extended(self, k: Array, v: Array, key_positions: Array) -> Cache:
         """Append the keys, values and positions of new tokens.
@@ -73,14 +80,29 @@ class Cache:
 
         Returns:
             Cache of all tokens.
+
+        Raises:
+            TypeError: Positions are no numbers, or floats where those in the cache are integers, or the other way.
+            ValueError: Positions are out of range, or not of the sequences of those in the cache.
         """
-        xp = arrays.library(self.k, k).xp
-        key_positions = arrays.as_array("key_positions", key_positions, like=self.k)
+        lib = arrays.library(self.k, k)
+        xp, kept = lib.xp, checked(self.key_positions, "key_positions", like=self.k)
+        new = checked(key_positions, "key_positions", like=self.k)
+        if kept.integers != new.integers:
+            raise TypeError(
+                f"key_positions must be {'integers' if kept.integers else 'floats'}, as those in the cache are; got "
+                f"{arrays.dtype_name(new.array.dtype)}. Convert them."
+            )
+        if kept.array.shape[:-1] != new.array.shape[:-1]:
+            raise ValueError(
+                "key_positions must have the sequences of those in the cache, of shape "
+                f"{tuple(kept.array.shape)}; got {tuple(new.array.shape)}. Give both as (m,), or both as (batch, m)."
+            )
         axis = 2 if self.layout == "bhtd" else 1
         return Cache(
             xp.concatenate([self.k, k], axis),
             xp.concatenate([self.v, v], axis),
-            xp.concatenate([arrays.as_array("key_positions", self.key_positions, like=self.k), key_positions], -1),
+            xp.concatenate([lib.signed(kept.array), lib.signed(new.array)], -1),
             self.layout,
         )
 
@@ -243,6 +265,7 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
     if mask is None:
         return visible
     mask = arrays.as_mask("mask", mask, like=logits)
+    mask = lib.constant(mask) if arrays.library_name(mask) == "numpy" != lib.name else mask
     shape, whole = tuple(mask.shape), tuple(logits.shape)
     if len(shape) > 4 or any(length not in (1, size) for length, size in zip(shape[::-1], whole[::-1], strict=False)):
         raise ValueError(

@@ -101,6 +101,36 @@ def test_a_cache_gives_what_the_whole_gives():
         assert np.abs(step.output - whole[:, :, i : i + 1]).max() < FLOAT64
 
 
+def test_a_cache_refuses_what_would_be_appended_wrongly():
+    torch = pytest.importorskip("torch")
+    k = torch.ones(2, 2, 3, 4)
+    with pytest.raises(ValueError, match=r"^layout must be"):
+        Cache(k, k, range(3), "bhdt")
+    cache, last = Cache(k, k, torch.tensor([2**24 + 1, 2**24 + 3, 2**53]), "bhtd"), 2**53 - 1
+    assert cache.extended(k, k, torch.tensor([1, 2, last])).key_positions.tolist()[-4:] == [2**53, 1, 2, last]
+    assert cache.extended(k, k, torch.tensor([1, 2, 3], dtype=torch.uint8)).key_positions[0] == 2**24 + 1
+    with pytest.raises(TypeError, match=r"^key_positions must be integers, as those in the cache are; got float32"):
+        cache.extended(k, k, torch.tensor([0.0, 1.0, 2.0]))
+    with pytest.raises(ValueError, match=r"^key_positions must have the sequences of those in the cache"):
+        cache.extended(k, k, torch.zeros(2, 3, dtype=torch.int64))
+
+
+def test_documents_and_masks_of_numpy_go_with_vectors_of_pytorch():
+    torch = pytest.importorskip("torch")
+    x, numbers = torch.arange(40.0).reshape(1, 2, 5, 4), documents([3, 2])
+    places = {"query_positions": range(5), "key_positions": range(5), "layout": "bhtd"}
+    wanted = attention(*[x.numpy()] * 3, documents=(numbers, numbers), **places).output
+    for hidden in ({"documents": (numbers, numbers)}, {"mask": numbers[:, None] == numbers}):
+        assert np.allclose(attention(x, x, x, **places, **hidden).output, wanted, atol=1e-5)
+
+
+def test_heads_without_channels_need_a_scale():
+    q, v, places = np.ones((1, 1, 2, 0)), np.ones((1, 1, 2, 4)), {"query_positions": [0, 1], "key_positions": [0, 1]}
+    assert np.allclose(attention(q, q, v, **places, layout="bhtd", scale=1.0).output, v)
+    with pytest.raises(ValueError, match=r"^q must have channels where scale is"):
+        attention(q, q, v, **places, layout="bhtd")
+
+
 def test_positions_of_each_row_of_a_batch_are_its_own():
     q, k, v = draw(heads=2, key_heads=2, n=3, m=3, d=8)
     both = attention(

@@ -336,8 +336,12 @@ def check_fits(encoding: Any, q: Any, v: Any) -> None:
 
 def checked_scale(scale: Any, q: Any) -> float:
     """Factor of the products of queries and keys; 1/√d for None."""
+    if scale is not None:
+        return validation.real("scale", scale, 0.0, 1e6, above=True)
+    if not q.shape[-1]:
+        raise ValueError(f"q must have channels where scale is 1/√d; got shape {tuple(q.shape)}. Give scale.")
     own: float = q.shape[-1] ** -0.5
-    return own if scale is None else validation.real("scale", scale, 0.0, 1e6, above=True)
+    return own
 
 
 def checked_window(window: Any, sliding_window: Any, *, causal: bool) -> Window:

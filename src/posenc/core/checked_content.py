@@ -83,6 +83,8 @@ def of_documents(documents: Any, query_positions: Positions, key_positions: Posi
                 f"documents must hold a number for each of {positions.array.shape[-1]} {side}; got shape "
                 f"{tuple(numbers.shape)}. Give the document of each token."
             )
+        if arrays.library_name(numbers) != positions.lib.name:  # NumPy's, as posenc.positions.documents gives them
+            numbers = positions.lib.constant(numbers)
         sides.append(positions._replace(documents=numbers))
     return sides[0], sides[1]
 
