@@ -122,6 +122,18 @@ def test_the_rows_of_two_folders(tmp_path: Path):
     assert "order of rows" in str(found)
 
 
+def test_weights_that_were_not_read_are_not_said_to_agree(tmp_path: Path):
+    for name, file in (("a", None), ("b", None), ("c", "pytorch_model.bin"), ("d", "pytorch_model-1.bin")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(LLAMA))
+        if file:
+            (tmp_path / name / file).write_bytes(name.encode())
+    configs, pickled = (preflight(tmp_path / one, tmp_path / other) for one, other in ("ab", "cd"))
+    assert (configs.exit_code, configs.checks[0].name) == (0, "positions")
+    assert (pickled.exit_code, pickled.checks[0].name) == (3, "positions")
+    assert "not compared: order of rows" in str(pickled)
+
+
 @pytest.mark.parametrize(
     ("files", "options", "error", "said"),
     [

@@ -82,6 +82,21 @@ def test_rows_are_compared(case: str, tmp_path: Path) -> None:
     assert "rows of 10 tensors of attention" in found.compared
 
 
+def test_a_table_that_one_folder_lacks_is_named(tmp_path: Path) -> None:
+    config = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 1, "n_positions": 32}
+    rows = {"transformer.h.0.attn.c_attn.weight": drawn(64, 192)}
+    with_table = {**rows, "transformer.wpe.weight": drawn(32, 64)}
+    for number, (first, second, said) in enumerate((
+        (with_table, rows, "transformer.wpe.weight in the first alone"),
+        (rows, with_table, "transformer.wpe.weight in the second alone"),
+        ({**rows, "wpe.weight": drawn(32, 64)}, with_table, None),
+    )):  # fmt: skip
+        found = diagnose(folder(tmp_path / f"{number}", first, config), folder(tmp_path / f"{number}s", second, config))
+        assert found.agree
+        assert found.exit_code == (0 if said is None else 3), str(found)
+        assert said is None or said in str(found)
+
+
 def test_norms_of_ones_lie_in_any_order(tmp_path: Path) -> None:
     """As a fresh model has them: they were not left behind by weights that moved."""
     ones = {name: np.ones_like(rows) for name, rows in weights().items() if "norm" in name}

@@ -89,6 +89,19 @@ def test_a_window_that_ends_between_two_asked_distances_is_a_range(folder: Path)
     assert finding.sentence == "Queries see 17 to 32 positions where all keys are meant."
 
 
+def test_a_window_counts_as_looked_at_where_its_edge_was_asked(tmp_path: Path) -> None:
+    mask = PLANTED["window"][0][0]
+    cases = ((32, (mask,), True), (32_768, (), False))
+    for size, changes, is_asked in cases:
+        config = {**LLAMA, "model_type": "mistral", "num_key_value_heads": 8, "sliding_window": size}
+        folder = write_probe(config, tmp_path / str(size), length=64)
+        found = read_probe(folder, engine(*changes)(folder, BASE)).diagnosis
+        assert found.agree
+        assert ("window" in found.looked_at) == is_asked
+        assert found.exit_code == (0 if is_asked else 3)
+        assert any(line.startswith("window") for line in found.not_shown) != is_asked
+
+
 def test_the_guide_prints_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile("\n".join((GUIDE_ENGINE, GUIDE_RUN)), "docs/probe.md", "exec"), {})

@@ -100,7 +100,8 @@ def preflight(
     """Check two files of one model before it is served.
 
     They may be a trainer's and a rollout's, saved and reloaded, full and quantised. Positions are compared layer by
-    layer and role by role, and of two folders, or a folder and a .gguf file, the rows of attention and learned tables.
+    layer and role by role, and the rows of attention: of two folders, which also have learned tables, or of a folder
+    and a .gguf file.
 
     Args:
         trainer: What is meant: a config.json, its folder, a .gguf file or a manifest.
@@ -154,7 +155,7 @@ def _side(name: str, side: ModelSource) -> tuple[str, str, str]:
 
 def _positions(one: ModelSource, other: ModelSource, length: int | None) -> PreflightCheck:
     found: Diagnosis = judge_models(one, other, length)
-    weights = "positions and weights" if one.folder and (other.folder or other.path) else "positions"
+    weights = "positions and weights" if "order of rows" in found.looked_at else "positions"
     repair = () if found.agree else _repairs(found, one, other)
     return PreflightCheck(weights, found.verdict, tuple(found.lines()[0 if not found.agree else 1 :]), repair)
 

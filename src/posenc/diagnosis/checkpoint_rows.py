@@ -94,7 +94,7 @@ def compare_rows(first: Checkpoint, second: Checkpoint, heads: HeadsStated) -> R
     places = places_of(first.tensors)
     if second.is_gguf:
         places = compared_roles(places)
-        other_names = names_in_gguf(places.values(), first, second)
+        other_names = names_in_gguf(places.values(), second)
     else:
         other_names = counterparts(first.tensors, second.tensors)
     names = {name: other_names[name] for name in places if name in other_names}

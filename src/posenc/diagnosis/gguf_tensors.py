@@ -7,7 +7,6 @@ from pathlib import Path
 
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.attention_tensors import Checkpoint, Place
-from posenc.diagnosis.checkpoint_tables import OF_POSITIONS
 from posenc.models.checkpoints.stored_rows import BLOCKS, NUMBERS, PACKED, can_unpack
 from posenc.models.formats.gguf_header import read_gguf
 
@@ -17,7 +16,6 @@ WORDS: dict[str, tuple[str, ...]] = {
     "fused": ("attn_qkv",), "latent": ("attn_kv_a_mqa",), "query norm": ("attn_q_norm",),
     "key norm": ("attn_k_norm",),
 }  # fmt: skip
-POSITIONS = "position_embd.weight"
 #: What the converter of these architectures adds to norms.
 ADDED_TO_NORMS = {"gemma2": 1.0, "gemma3": 1.0}
 
@@ -29,7 +27,7 @@ def checkpoint_of_gguf(path: Path, layout: PairLayout | None) -> Checkpoint:
     return Checkpoint(path, dict(head.stored), layout, added)
 
 
-def names_in_gguf(places: Iterable[Place], first: Checkpoint, second: Checkpoint) -> dict[str, str]:
+def names_in_gguf(places: Iterable[Place], second: Checkpoint) -> dict[str, str]:
     """Map names of a folder's tensors to their names in a GGUF file, except for types that cannot be read."""
     names: dict[str, str] = {}
     for place in places:
@@ -39,9 +37,6 @@ def names_in_gguf(places: Iterable[Place], first: Checkpoint, second: Checkpoint
         name = next((word for word in words if word in second.tensors), None)
         if name is not None:
             names[place.name] = name
-    tables = [name for name in first.tensors if name.endswith(OF_POSITIONS)]
-    if len(tables) == 1 and POSITIONS in second.tensors:
-        names[tables[0]] = POSITIONS
     return {name: other for name, other in names.items() if is_read(second, other)}
 
 

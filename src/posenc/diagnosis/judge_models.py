@@ -26,6 +26,8 @@ from posenc.models.reordered_rows import in_same_terms, with_encodings
 ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS) - {
     "one base for all layers", "scaling on every layer", "query temperature"
 }  # fmt: skip
+#: Names of files with weights that are not read.
+PICKLED = ("pytorch_model*.bin", "consolidated*.pth")
 SCALE_KEY = "scale_embedding"
 #: Types whose class multiplies where the file does not say; the others that know the key do not.
 SCALED_BY_DEFAULT = frozenset(
@@ -74,8 +76,13 @@ def _judge_sides(first: ModelSource, second: ModelSource, length: int | None, *,
 
 def _rows_not_shown(first: ModelSource, second: ModelSource) -> tuple[str, ...]:
     """Advice on comparing the order of rows, where weights were given but could not be compared."""
-    weights = weights_of(first) or weights_of(second)
-    return () if weights is None else (f"order of rows: give {GIVE['order of rows']}",)
+    given = any(weights_of(side) is not None or _has_pickled_weights(side) for side in (first, second))
+    return () if not given else (f"order of rows: give {GIVE['order of rows']}",)
+
+
+def _has_pickled_weights(side: ModelSource) -> bool:
+    """Whether the side's folder has weights that only PyTorch can open, which are not read."""
+    return side.folder is not None and any(next(side.folder.glob(name), None) is not None for name in PICKLED)
 
 
 def _with_weights(

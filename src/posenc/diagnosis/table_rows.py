@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -28,11 +28,15 @@ def compare_table_rows(
         same_weights: Whether other tensors hold the same numbers, so that a table of other numbers is a mistake.
         resized: Whether tables of patches are those of another grid, which are compared elsewhere.
     """
-    findings, left, count = [], [], 0
-    for name, other in counterparts(first.tensors, second.tensors).items():
+    endings = OF_DISTANCES + OF_WINDOWS + (() if resized else OF_POSITIONS)
+    names = counterparts(first.tensors, second.tensors)
+    findings, left, count = [], _alone(endings, names, first, second), 0
+    for name, other in names.items():
         pair = first.tensors[name], second.tensors[other]
-        is_table = name.endswith(OF_POSITIONS + OF_DISTANCES + OF_WINDOWS) and all(one.dtype in NUMBERS for one in pair)
-        if is_table and not (resized and name.endswith(OF_POSITIONS)):
+        unread = [one.dtype for one in pair if one.dtype not in NUMBERS]
+        if name.endswith(endings) and unread:
+            left.append(f"{name} of type {unread[0]}")
+        elif name.endswith(endings):
             count += 1
             found = _compare(name, *map(_as_rows, pair))
             if found is None and not same_weights:
@@ -42,6 +46,15 @@ def compare_table_rows(
                 findings.append(Finding("table of another model", sentence, FIX))
             findings += list(found or ())
     return tuple(findings), count, tuple(left)
+
+
+def _alone(endings: tuple[str, ...], names: Mapping[str, str], first: Checkpoint, second: Checkpoint) -> list[str]:
+    """Tables that one checkpoint has alone, or under a name that the other does not use, in words."""
+    other = {*names.values()}
+    of_first = [name for name in first.tensors if name.endswith(endings) and name not in names]
+    of_second = [name for name in second.tensors if name.endswith(endings) and name not in other]
+    where = "beside a .gguf file" if second.is_gguf else "in the first alone"
+    return [f"{name} {where}" for name in of_first] + [f"{name} in the second alone" for name in of_second]
 
 
 def _as_rows(table: StoredTensor) -> StoredTensor:

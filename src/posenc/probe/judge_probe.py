@@ -55,7 +55,7 @@ def judge_layers(
         like = next((one for one, _ in judged if _alike(expected, one, layer, by_layer)), None)
         verdict = dict(judged)[like] if like is not None else _judge(layout, expected, layer, scores, reading)
         judged.append((layer, verdict))
-    merged = merged_layers([verdict for _, verdict in judged], *_looked_at(layers))
+    merged = merged_layers([verdict for _, verdict in judged], *_looked_at(expected, layers))
     findings = (*merged.findings, *_windows(expected, layers))
     return replace(merged, agree=merged.agree and not findings, findings=findings)
 
@@ -68,12 +68,17 @@ def merged_layers(verdicts: list[Diagnosis], *looked_at: PositionField) -> Diagn
     return replace(merged, findings=_with_layers(verdicts), looked_at=shown)
 
 
-def _looked_at(layers: tuple[LayerRotation, ...]) -> tuple[PositionField, ...]:
+def _looked_at(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> tuple[PositionField, ...]:
     """Fields that the weights of whole prompts show besides those of each layer's scores.
 
-    A score is right only if as many other keys are seen as stand before the query.
+    A score is right only if as many other keys are seen as stand before the query. Windows count where keys on both
+    sides of every edge were asked for.
     """
-    return () if layers[0].seen_to is None else ("window", "causal mask")
+    if layers[0].seen_to is None:
+        return ()
+    sides = [side for _, several in _sides_of_windows(expected, layers) for side in several]
+    asked = all(size is None or nearest is not None or far > size for _, size, far, nearest in sides)
+    return ("window", "causal mask") if asked else ("causal mask",)
 
 
 def _alike(expected: ModelPositions, one: int, other: int, shown: Mapping[int, LayerScores]) -> bool:
@@ -148,22 +153,30 @@ class WindowDifference(NamedTuple):
 
 def windows_that_differ(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> Iterator[WindowDifference]:
     """Yield the windows that end elsewhere than the config says; of an encoder, each side by itself."""
+    for layer, sides in _sides_of_windows(expected, layers):
+        for side, size, far, nearest in sides:
+            if _fits(far, nearest, size):
+                continue
+            own = 0 if side else 1  # a decoder's window counts the query's own key
+            meant = None if size is None else size + own
+            found = _keys_between(far + own, None if nearest is None else nearest + own)
+            yield WindowDifference(layer, side, _keys(meant), found)
+
+
+def _sides_of_windows(
+    expected: ModelPositions, layers: tuple[LayerRotation, ...]
+) -> Iterator[tuple[int, list[tuple[str, int | None, int, int | None]]]]:
+    """Yield each layer with the sides of its window: name, distance that is meant, longest seen, shortest hidden."""
     stated = {layer: window for (_, layer), window in windows_of_layers(expected).items()}
     for reading in layers:
         window = stated.get(reading.layer)
         before, after = (window.before, window.after) if isinstance(window, Window) else (None, None)
-        seen, hidden = reading.seen_to, reading.hidden_from
-        if reading.seen_ahead is not None:
-            sides = (("back", before, seen, hidden), ("ahead", after, reading.seen_ahead, reading.hidden_ahead))
-            yield from (
-                WindowDifference(reading.layer, side, _keys(size), _keys_between(far or 0, nearest))
-                for side, size, far, nearest in sides
-                if not _fits(far or 0, nearest, size)
-            )
-        elif expected.windows_known and seen is not None and not _fits(seen, hidden, before):
-            meant = None if before is None else before + 1  # with the query's own key
-            found = _keys_between(seen + 1, None if hidden is None else hidden + 1)
-            yield WindowDifference(reading.layer, "", _keys(meant), found)
+        seen, ahead = reading.seen_to, reading.seen_ahead
+        if ahead is not None:
+            back = ("back", before, seen or 0, reading.hidden_from)
+            yield reading.layer, [back, ("ahead", after, ahead, reading.hidden_ahead)]
+        elif expected.windows_known and seen is not None:
+            yield reading.layer, [("", before, seen, reading.hidden_from)]
 
 
 def _fits(seen: int, hidden: int | None, size: int | None) -> bool:
