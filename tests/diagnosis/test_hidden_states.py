@@ -80,6 +80,14 @@ def test_what_was_added_is_compared(case: str) -> None:
     assert [finding.name for finding in found.findings] == names
 
 
+def test_rows_of_a_batch_are_counted_each_from_its_own_first() -> None:
+    embeddings = EMBEDDINGS[:20].reshape(2, 10, 32)
+    there = {"embeddings": embeddings, "hidden_states": embeddings + TABLE[:10], "table": TABLE}
+    assert diagnose(GPT2, there).agree
+    assert diagnose(GPT2, there | {"positions": np.arange(10)}).agree
+    assert not diagnose(GPT2, there | {"positions": np.arange(20)}).agree
+
+
 def test_rows_of_no_table_differ() -> None:
     found = diagnose(GPT2, added(sinusoids(), table=TABLE))
     assert (found.agree, found.findings) == (False, ())

@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 
 from posenc import GridSinusoidal, RoPE
 from posenc.diagnosis import Diagnosis, diagnose, preflight
+from posenc.diagnosis.judge_masks import compare_mask
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.sets_in_words import set_in_words
 from posenc.diagnosis.verdict import merged_diagnosis
@@ -110,6 +111,14 @@ def test_a_head_that_sees_less_is_named() -> None:
     both = np.stack([causal(logits()), causal(logits(), seen=2)])
     found = diagnose(LLAMA, {"q": np.stack([Q, Q]), "k": np.stack([K, K]), "logits": both})
     assert [(finding.name, finding.where) for finding in found.findings] == [("window", "head 1")]
+
+
+def test_tokens_that_are_all_of_one_image_show_no_window() -> None:
+    at, together = np.arange(4), np.ones((4, 4), bool)
+    whole = compare_mask(None, together, at, at, True, together)
+    assert (whole.agree, whole.looked_at) == (True, ())
+    hidden = compare_mask(None, np.tril(together), at, at, True, together)
+    assert [finding.name for finding in hidden.findings] == ["images masked"]
 
 
 def test_nan_in_positions_is_named_beside_a_mask() -> None:

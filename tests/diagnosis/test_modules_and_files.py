@@ -95,7 +95,8 @@ def test_layer_types_are_compared_each_with_its_own() -> None:
     config = Gemma3TextConfig(**keys)
     meant = from_config(json.loads(json.dumps(config.to_dict(), default=str)), waive=())
     live = Gemma3RotaryEmbedding(config)
-    assert diagnose(meant, live).agree, str(diagnose(meant, live))
+    for layer in (None, 0, 5):
+        assert diagnose(meant, live, layer=layer).agree, str(diagnose(meant, live, layer=layer))
     full, local = live.full_attention_inv_freq.clone(), live.sliding_attention_inv_freq.clone()
     live.full_attention_inv_freq, live.sliding_attention_inv_freq = local, full
     assert set(names(diagnose(meant, live))) == {"local and global exchanged"}
