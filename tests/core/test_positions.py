@@ -40,7 +40,8 @@ def test_a_mask_of_each_library_gives_the_same():
     mask = np.array([[False, True, True], [True, False, True]])
     want = from_mask(mask).tolist()
     assert want == [[2, 0, 1], [0, 2, 1]]
-    assert from_mask(torch.as_tensor(mask)).tolist() == want
+    for dtype in (torch.bool, torch.uint16, torch.uint32, torch.uint64):
+        assert from_mask(torch.as_tensor(mask).to(dtype)).tolist() == want
     assert from_mask(jnp.asarray(mask)).tolist() == want
 
 
@@ -133,7 +134,7 @@ MISTAKES = {
     "parents must come before their children; got 1 for token 1": lambda: draft_tree([-1, 1]),
     "parents must be at most 16384; got 16385": lambda: draft_tree([-1] * 16385),
     "cached must not be negative; got -2": lambda: draft_tree([-1], cached=[3, -2]),
-    "cached must be at most 2\\^53 - 2\\^30; got 9223372036854775808": lambda: decoding(np.array([1 << 63], np.uint64)),
+    "cached must be at most 2\\^53 - 2\\^30; got 9007199254740992": lambda: decoding(np.array([1 << 53], np.uint64)),
     "suffixes must be at most 16384 tokens with the prefix; got 16385": lambda: shared_prefix(16384, [1]),
     "size must be an integer from 1": lambda: ring_positions(4, 0),
     "length must be an integer from 0 to 1073741824; got -1": lambda: ring_positions([-1], 4),
@@ -161,6 +162,28 @@ def test_mistakes_name_the_argument_and_both_numbers(message):
 def test_decoding_goes_on_where_each_row_stopped():
     assert decoding(4).tolist() == [4]
     assert decoding([4, 0, 9], steps=2).tolist() == [[4, 5], [0, 1], [9, 10]]
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    widest = jax.numpy.asarray(0).dtype  # with 32-bit numbers alone, or with 64
+    for array, signed in (
+        (np.array([7, 255], np.uint8), np.int64),
+        (np.array([7, 255], np.uint64), np.int64),
+        (torch.tensor([7, 255], dtype=torch.uint16), torch.int64),
+        (torch.tensor([7, 255], dtype=torch.uint32), torch.int64),
+        (jax.numpy.array([7, 255], jax.numpy.uint8), widest),
+    ):
+        places = decoding(array, steps=2)
+        assert (places.tolist(), places.dtype) == ([[7, 8], [255, 256]], signed)
+
+
+@pytest.mark.parametrize(("cached", "dtype"), [(2**31 - 2, "int32"), (3_000_000_000, "uint32")])
+def test_decoding_does_not_wrap_where_jax_has_no_64_bit_numbers(cached, dtype):
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(False):
+        array = jax.numpy.asarray(np.array([cached], dtype))
+        if cached < 2**31:
+            assert decoding(array, steps=2).tolist() == [[cached, cached + 1]]
+        with pytest.raises(ValueError, match=r"^cached.* must be below 2\^31 in magnitude where there are no 64-bit"):
+            decoding(array, steps=4)
 
 
 def test_difference_does_not_wrap_for_unsigned_positions():

@@ -11,6 +11,7 @@ import numpy as np
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
+from posenc.core.checked_positions import check_range, checked
 
 LONGEST = 1 << 30
 
@@ -230,26 +231,27 @@ def decoding(cached: Array, steps: int = 1) -> Any:
         steps: Number of next tokens.
 
     Returns:
-        (steps,) or (batch, steps), integers.
+        (steps,) or (batch, steps), in the widest signed integers of the library of `cached`.
 
     Raises:
         TypeError: An argument holds no whole numbers.
-        ValueError: `cached` is negative, or `steps` out of range.
+        ValueError: `cached` is negative or too large, or `steps` out of range; not of numbers that JAX traces.
 
     Example:
         >>> decoding([7, 3], steps=2).tolist()
         [[7, 8], [3, 4]]
     """
     cached = arrays.as_array("cached", cached)
-    validation.rank("cached", cached)
     if arrays.kind(cached) != "integer":
         raise TypeError(f"cached must hold whole numbers; got {arrays.dtype_name(cached.dtype)}. Count tokens.")
     steps = validation.integer("steps", steps, 0, LONGEST)
-    lib = arrays.library(cached)
+    given = checked(cached, "cached")
+    lib, ends = given.lib, given.bounds
     validation.size("steps", math.prod(cached.shape) * steps)
-    ends = lib.extremes(cached)
     if ends is not None and ends[0] < 0:
         raise ValueError(f"cached must not be negative; got {ends[0]}. Count the tokens that are in the cache.")
     if ends is not None and ends[1] > 2**53 - LONGEST:
         raise ValueError(f"cached must be at most 2^53 - 2^30; got {ends[1]}. Count the tokens that are in the cache.")
-    return cached[..., None] + lib.arange(steps)
+    if ends is not None:
+        check_range("cached + steps - 1", (ends[0], ends[1] + steps - 1), lib.float64)
+    return lib.signed(given.array)[..., None] + lib.arange(steps)

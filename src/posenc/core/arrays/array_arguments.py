@@ -202,6 +202,8 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
             f"{name} must hold truth values, or 0 and 1; got {dtype_name(value.dtype)}. Compare it with something "
             "first."
         )
+    if library_name(value) == "torch" and dtype_name(value.dtype) in ("uint16", "uint32", "uint64"):
+        value = library(value).signed(value)  # PyTorch stores these and compares none of them
     ends = library(value).extremes(value)
     if ends is not None and not (ends[0] >= 0 and ends[1] <= 1 and bool(((value == 0) | (value == 1)).all())):
         raise ValueError(
