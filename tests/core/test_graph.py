@@ -100,11 +100,18 @@ def test_equal_eigenvalues() -> None:
     assert np.allclose(np.linalg.norm(laplacian(ring, 2, ties="any"), axis=0), 1.0)
 
 
+def test_weights_of_any_library_and_truth_values_are_taken() -> None:
+    torch = pytest.importorskip("torch")
+    expected = random_walk(CHAIN, 3)
+    for adjacency in (CHAIN > 0, torch.tensor(CHAIN, requires_grad=True), CHAIN.tolist()):
+        assert np.array_equal(random_walk(adjacency, 3), expected)
+
+
 REFUSED = [
-    (lambda: random_walk("graph", 2), TypeError, "adjacency must be a matrix of numbers"),
-    (lambda: random_walk([[0, 1], [1]], 2), TypeError, "adjacency must be a matrix of numbers"),
-    (lambda: random_walk([["0", "1"], ["1", "0"]], 2), TypeError, "adjacency must be a matrix of numbers"),
-    (lambda: laplacian(np.array([[0, 1j], [-1j, 0]]), 1), TypeError, "adjacency must be a matrix of numbers"),
+    (lambda: random_walk("graph", 2), TypeError, "adjacency must be a matrix of real numbers"),
+    (lambda: random_walk([[0, 1], [1]], 2), TypeError, "adjacency must be a matrix of real numbers"),
+    (lambda: random_walk([["0", "1"], ["1", "0"]], 2), TypeError, "adjacency must be a matrix of real numbers"),
+    (lambda: laplacian(np.array([[0, 1j], [-1j, 0]]), 1), TypeError, "adjacency must be a matrix of real numbers"),
     (lambda: random_walk(np.ma.array(CHAIN, mask=CHAIN), 2), TypeError, "adjacency must be a dense array"),
     (lambda: random_walk(np.ones((2, 3)), 2), ValueError, r"adjacency must have shape \(n, n\)"),
     (lambda: random_walk(np.zeros((0, 0)), 2), ValueError, r"adjacency must have shape \(n, n\) for 1 to 8192 nodes"),

@@ -133,21 +133,21 @@ def _too_few(weights: np.ndarray) -> int:
 
 def _weights(adjacency: Any) -> np.ndarray:
     """Adjacency matrix as float64, or the error that says what it lacks."""
+    no_numbers = TypeError(
+        f"adjacency must be a matrix of real numbers; got {validation.shown(adjacency)}. Give a dense array (n, n)."
+    )
     shape = getattr(adjacency, "shape", None)
     if shape is None and not isinstance(adjacency, list | tuple):
-        raise TypeError(
-            f"adjacency must be a matrix of numbers; got {validation.shown(adjacency)}. Give a dense array (n, n)."
-        )
+        raise no_numbers
     _check_shape((len(adjacency), len(adjacency)) if shape is None else tuple(shape))
     adjacency = arrays.whole_array("adjacency", adjacency)
     try:
-        if (kind := np.asarray(adjacency).dtype.kind) in "cSUOmM":  # complex numbers, words, objects and times
-            raise TypeError(f"numbers must be real; got dtype kind {kind}")
-        weights = np.asarray(adjacency, np.float64)
+        weights = arrays.to_numpy(adjacency)
     except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"adjacency must be a matrix of numbers; got {validation.shown(adjacency)}. Give a dense array (n, n)."
-        ) from error
+        raise no_numbers from error
+    if weights.dtype.kind in "cSUOmM":  # complex numbers, words, objects and times
+        raise no_numbers
+    weights = weights.astype(np.float64)
     _check_shape(weights.shape)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(
