@@ -82,16 +82,17 @@ class Cache:
             Cache of all tokens.
 
         Raises:
-            TypeError: Positions are no numbers, or floats where those in the cache are integers, or the other way.
+            TypeError: Positions are no numbers; or floats where those in the cache are integers, or the other way
+                round, without 64-bit numbers.
             ValueError: Positions are out of range, or not of the sequences of those in the cache.
         """
         lib = arrays.library(self.k, k)
         xp, kept = lib.xp, checked(self.key_positions, "key_positions", like=self.k)
         new = checked(key_positions, "key_positions", like=self.k)
-        if kept.integers != new.integers:
+        if kept.integers != new.integers and not lib.float64:  # float64 holds every position
             raise TypeError(
-                f"key_positions must be {'integers' if kept.integers else 'floats'}, as those in the cache are; got "
-                f"{arrays.dtype_name(new.array.dtype)}. Convert them."
+                f"key_positions must be {'integers' if kept.integers else 'floats'}, as those in the cache are, where "
+                f"there are no 64-bit numbers; got {arrays.dtype_name(new.array.dtype)}. Convert them."
             )
         if kept.array.shape[:-1] != new.array.shape[:-1]:
             raise ValueError(
