@@ -111,6 +111,16 @@ REFUSED = [
         ValueError,
         r"^x must have shape \(\.\.\., 1, 6\); got \(1, 4, 6\)",
     ),
+    (
+        lambda: SINE.attach(np.zeros((1, 3, 6)), np.zeros((2, 3), int)),
+        ValueError,
+        r"^x must have the batch of positions, \(2,\); got \(1,\)",
+    ),
+    (
+        lambda: Concatenated(SINE).attach(np.zeros((2, 3, 4)), np.zeros((3, 3), int)),
+        ValueError,
+        r"^positions must be \(n,\) or \(\*batch, n\) for x of shape \(2, 3, 4\); got shape \(3, 3\)",
+    ),
     (lambda: Partial(SINE, dim=8), TypeError, r"^encoding must be an encoding that rotates; got Sinusoidal"),
     (lambda: Partial(posenc.RoPE(dim=8), dim=4), ValueError, r"^dim must be an integer from 8"),
     (lambda: Partial(posenc.RoPE(dim=8), dim=9, start=2), ValueError, r"^start must leave room for 8 rotated channels"),

@@ -134,8 +134,9 @@ def test_what_is_stated_wins_over_an_object_for_each_type_of_layer():
     ):
         groups = from_config(v4, stated=stated).groups
         assert [unwrapped(group.rotary_encoding).base for group in groups] == expected
+    shares = {name: {**one, "partial_rotary_factor": 0.25} for name, one in rope.items()}
     found = from_config(
-        {"model_type": "mellum", "num_hidden_layers": 2, "layer_types": [sliding, full], "rope_parameters": rope},
+        {"model_type": "mellum", "num_hidden_layers": 2, "layer_types": [sliding, full], "rope_parameters": shares},
         stated={"partial_rotary_factor": 0.5},
     )
     assert {unwrapped(group.rotary_encoding).dim for group in found.groups} == {64}

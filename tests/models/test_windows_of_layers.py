@@ -17,6 +17,14 @@ READ: list[tuple[dict[str, Any], dict[str, Window | Chunks | None]]] = [
     ({"model_type": "mistral", "sliding_window": None}, {"full_attention": None}),
     ({"model_type": "mistral", "sliding_window": 4096, "is_causal": True}, {"full_attention": Window(4095)}),
     ({"model_type": "mistral", "sliding_window": 4096, "is_causal": False}, {"full_attention": Window(4096, 4096)}),
+    (
+        {"model_type": "mimo_v2_flash", "head_dim": 192, "sliding_window_size": 8, "is_causal": False},
+        {"full_attention": None, "sliding_attention": Window(9, 9)},
+    ),
+    (
+        {"model_type": "dots3_note_text", "sliding_window_size": 8, "is_causal": False},
+        {"indexed_attention": None, "sliding_attention": Window(8, 8)},
+    ),
     ({"model_type": "llama"}, {"full_attention": None}),
     ({"model_type": "gpt_oss"}, {"sliding_attention": Window(127), "full_attention": None}),
     (
