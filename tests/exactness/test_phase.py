@@ -197,7 +197,7 @@ def test_frequencies_are_exact_in_any_decimal_context_of_the_caller() -> None:
         decays = Decays(dim=12, gamma=0.4, scale_base=base).radians()
         directed = Directed(Geometric(dim=2, base=base), (0.251,), "first").radians()
         print_of_narrow = fingerprint(Sinusoidal(dim=8, base=base))
-        with pytest.raises(ValueError, match="^base must leave wavelengths of half a position or more"):
+        with pytest.raises(ValueError, match=r"^base must leave wavelengths of half a position or more"):
             Resonance().fits(Geometric(dim=4, base=12.58**-2))  # 4π is 12.566, and 12.6 in 3 digits
     assert np.allclose(wavelengths, 2 * np.pi * np.array([1.0, base**0.5]), rtol=1e-15, atol=0)
     assert np.allclose(bands, np.pi * np.array([1.0, 309.25, 617.5]), rtol=1e-15, atol=0)
