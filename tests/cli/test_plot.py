@@ -132,7 +132,8 @@ def test_no_encoding_is_no_encoding(posenc, tmp_path, picture):
         (("ALiBi(heads=8)", "--picture", "all", "--width", "1in"), "width must leave letters of 4 points"),
         (("Sinusoidal(dim=8)", "--picture", "all", "--embedding", "nonsense"), "embedding must be WORD=NUMBERS"),
         (("ALiBi(heads=4)", "--picture", "all", "--positions", "3000"), "length must be an integer from 1 to 1024"),
-        (("Learned(dim=8, length=50)", "--picture", "all"), "positions must be from 0 to 49"),
+        (("Learned(dim=8, length=50)", "--picture", "all", "--positions", "51"), "positions must be from 0 to 49"),
+        (("Learned(dim=8, length=50)", "--picture", "all", "--at", "0", "50"), "positions must be from 0 to 49"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(posenc, tmp_path, monkeypatch, arguments, message):
@@ -143,6 +144,34 @@ def test_what_cannot_be_drawn_is_one_line(posenc, tmp_path, monkeypatch, argumen
     assert message in ran.err
     assert ran.err.count("\n") == 1
     assert not list(Path().glob("x*.svg"))
+
+
+def test_no_more_is_drawn_than_a_table_has_unless_it_is_asked_for(posenc, tmp_path, monkeypatch):
+    """Pictures of a short table were once left out of all without a word, and later an error."""
+    monkeypatch.chdir(tmp_path)
+    drawn = ("heatmap", "dimensions", "differences")
+    monkeypatch.setattr("posenc.cli.plot.PICTURES", {name: PICTURES[name] for name in drawn})
+    words = ("plot", "Learned(dim=8, length=5)", "--dims", "1", "--json", "--output")
+    ran = posenc(*words, "x.svg", "--picture", "all")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.data == {
+        "subject": words[1], "written": [f"x-{name}.svg" for name in drawn], "left_out": {},
+    }  # fmt: skip
+    for picture, *own in (("dimensions", "--positions", "5", "--dims", "1"), ("differences", "--at", "0", "2", "4")):
+        posenc("plot", words[1], "--picture", picture, *own, "--output", "own.svg")
+        assert Path("own.svg").read_bytes() == Path(f"x-{picture}.svg").read_bytes()
+
+
+def test_pictures_that_are_left_out_are_named_with_the_reason(posenc, tmp_path):
+    words = ("GridLearned(dim=4, sizes=(6, 6))", "--picture", "all", "--output", str(tmp_path / "x.svg"))
+    ran = posenc("plot", *words, "--json")
+    assert ran.code == 0
+    names, rule = ran.err.split(": ", 1)
+    assert names == f"left out {', '.join(ran.data['left_out'])}"
+    assert rule.startswith("encoding must be an encoding with one axis; got GridLearned")
+    assert "heatmap" in names
+    assert "rotation" not in names  # which is of another kind of encoding
+    assert {path.name for path in tmp_path.iterdir()} == {"x-attention_map.svg", "x-word_order.svg"}
 
 
 @pytest.mark.parametrize(

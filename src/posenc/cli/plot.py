@@ -14,6 +14,7 @@ import tyro
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.inputs import draws, in_existing_folder, model
 from posenc.cli.picture_subjects import of_comparison, of_encoding, of_encoding_or_none, of_findings, of_segments
+from posenc.cli.terminal import say
 from posenc.core.doors import Encoding, Params
 from posenc.core.plain_file import write_whole
 
@@ -90,9 +91,13 @@ PICTURES: Mapping[str, PictureEntry] = {
     "results": PictureEntry({}, False, of_comparison, "posenc.lab.comparison.comparison_picture:comparison_picture"),
     "claims": PictureEntry({}, False, of_findings, "posenc.lab.claims.claims_picture:claims_picture"),
 }
-#: How many positions are drawn where none are asked for; a picture that is left out has its own number.
-USUAL_POSITIONS = dict.fromkeys(("heatmap", "dimensions", "waves", "similarity", "score_by_distance", "bias"), 100) | {
-    "look_back": 32
+#: How many positions are drawn, or lie between the first and the last of --at, where none are asked for and the
+#: encoding takes so many; a picture that is left out has its own number.
+USUAL_POSITIONS = {
+    **dict.fromkeys(("heatmap", "dimensions", "waves", "similarity", "score_by_distance", "bias"), 100),
+    **dict.fromkeys(("differences", "rotated"), 100),
+    "look_back": 32,
+    "heads": 24,
 }
 
 
@@ -110,7 +115,8 @@ class PlotVerb(Verb):
     encoding).
 
     Of other subjects: layers (a config), media_positions (segments), results (a folder of `posenc compare`) and claims
-    (no subject). The picture "all" draws each that fits the encoding: x.png becomes x-heatmap.png and so on.
+    (no subject). The picture "all" draws each that fits the encoding: x.png becomes x-heatmap.png and so on. Those of
+    its kind that are left out, since it is too wide, say, are named on stderr with the reason.
 
     Some examples:
       posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png
@@ -155,14 +161,15 @@ class PlotVerb(Verb):
 
     positions: int | None = None
     """How many positions, numbers or distances to draw, or the length that scalings reach; 100 if left out, 16 of
-    binary, 20 of derivative, 24 of heads, 32,768 of scalings."""
+    binary, 20 of derivative, 24 of heads, 32 of look_back, 32,768 of scalings, but no more than a table has."""
 
     position: int | None = None
     """The position of the dials and waves (150 if left out), of a rotation's matrix (1), of a derivative's tangents
     (3), or where a derivation starts (5)."""
 
     at: tuple[int | float, ...] = ()
-    """The positions whose effect on one vector is drawn; 0 50 99, or 1 2 3 4 5 of rotation, if left out."""
+    """The positions whose effect on one vector is drawn; 0 50 99, or the first, middle and last of a shorter table, or
+    1 2 3 4 5 of rotation, if left out."""
 
     pair: int | None = None
     """The pair of channels that a rotation turns or a derivation follows; 0, the fastest, if left out."""
@@ -212,9 +219,11 @@ class PlotVerb(Verb):
             )
         in_existing_folder(self.output)
         subject = self._read()
-        written = self._all(subject, ending) if self.picture == "all" else [self._one(subject, self.picture, ending)]
+        if self.picture == "all":
+            return self._all(subject, ending)
+        written = self._one(subject, self.picture, ending)
         subjects = list(self.subject) if len(self.subject) > 1 else self._text
-        return Answer(lambda: {"subject": subjects, "written": written}, lambda: [f"wrote {path}" for path in written])
+        return Answer(lambda: {"subject": subjects, "written": [written]}, lambda: [f"wrote {written}"])
 
     @property
     def _text(self) -> str:
@@ -233,14 +242,20 @@ class PlotVerb(Verb):
             raise ValueError(f"{rule}. {', '.join(TOGETHER)} draw several encodings, with a label each.")
         return tuple(map(read, self.subject))
 
-    def _all(self, encoding: Encoding, ending: str) -> list[str]:
+    def _all(self, encoding: Encoding, ending: str) -> Answer:
         """Each picture that fits the encoding, with the options that it takes; each option must be taken by one."""
         pictures: dict[str, bytes] = {}
-        for name, picture in PICTURES.items():
-            if not picture.of_any_encoding:
-                continue
-            if data := self._image_if_it_fits(encoding, name, ending):
-                pictures[name] = data
+        left_out: dict[str, str] = {}
+        for name in (name for name, picture in PICTURES.items() if picture.of_any_encoding):
+            try:
+                pictures[name] = self._image(encoding, name, ending)
+            except (TypeError, ValueError) as error:
+                if self._is_about_options(str(error), name):
+                    raise
+                if isinstance(error, ValueError):  # a TypeError: a picture of another kind of encoding
+                    left_out[name] = str(error)
+        for reason in dict.fromkeys(left_out.values()):
+            say(f"left out {', '.join(name for name in left_out if left_out[name] == reason)}: {reason}")
         if not pictures:
             raise ValueError(
                 f"picture must fit the encoding; got none that fits {self._text}. `posenc plot --help` lists them."
@@ -249,22 +264,21 @@ class PlotVerb(Verb):
         paths = {name: self.output.with_stem(f"{self.output.stem}-{name}") for name in pictures}
         for name, data in pictures.items():
             write_whole(paths[name], data)
-        return [str(path) for path in paths.values()]
+        written = [str(path) for path in paths.values()]
+        facts = {"subject": self._text, "written": written, "left_out": left_out}
+        return Answer(lambda: facts, lambda: [f"wrote {path}" for path in written])
+
+    def _is_about_options(self, error: str, name: str) -> bool:
+        """Whether an error is about an option that was given, or about what every picture needs."""
+        given = {
+            option: argument for option, argument in PICTURES[name].options.items() if _given(getattr(self, option))
+        }
+        return error.partition(" ")[0] in {"matplotlib", "width", "dpi", *given, *given.values()}
 
     def _one(self, subject: Any, name: str, ending: str) -> str:
         self._takes(subject, ending, (name,))
         write_whole(self.output, self._image(subject, name, ending))
         return str(self.output)
-
-    def _image_if_it_fits(self, encoding: Encoding, name: str, ending: str) -> bytes | None:
-        """The picture, or None if it is of another kind of encoding; an error about one of its options stays."""
-        options = PICTURES[name].options
-        try:
-            return self._image(encoding, name, ending)
-        except (TypeError, ValueError) as error:
-            if str(error).partition(" ")[0] in {"matplotlib", "width", "dpi", *options, *options.values()}:
-                raise
-            return None
 
     def _image(self, subject: Any, name: str, ending: str) -> bytes:
         """The picture as the bytes of its file."""
@@ -305,7 +319,8 @@ class PlotVerb(Verb):
     def _drawn(self, subject: Any, name: str) -> Any:
         picture = PICTURES[name]
         drawing: Callable[..., Any] = _drawing(picture.function or f"posenc.plot:{name}")
-        usual = {"positions": USUAL_POSITIONS.get(name), "dims": _usual_dims(subject) if name == "dimensions" else None}
+        usual = _usual_positions(subject, USUAL_POSITIONS[name]) if name in USUAL_POSITIONS else {}
+        usual |= {"dims": _usual_dims(subject)} if name == "dimensions" else {}
         chosen = {option: getattr(self, option) for option in picture.options}
         options = {option: value if _given(value) else usual.get(option) for option, value in chosen.items()}
         given: dict[str, Any] = {
@@ -353,6 +368,16 @@ def _usual_dims(subject: Any) -> tuple[int, ...]:
     """Dimensions 0 and 21, as the article draws, or the first and the last of an encoding that is narrower."""
     width = int(getattr(subject, "width", 0) or getattr(subject, "head_dim", 0))
     return (0, 21) if width > 21 else tuple(sorted({0, max(width - 1, 0)}))
+
+
+def _usual_positions(subject: Any, most: int) -> dict[str, Any]:
+    """How many positions are drawn, and three of them: no more than the subjects take."""
+    from posenc.testing.door_probe import accepts, last_position
+
+    subjects = subject if isinstance(subject, tuple) else (subject,)
+    far = [one for one in subjects if one.axes == 1 and not accepts(one, most - 1)]
+    count = min([most, *(last_position(one) + 1 for one in far)])
+    return {"positions": count, "at": tuple(dict.fromkeys((0, count // 2, count - 1)))}
 
 
 def _drawing(function: str) -> Any:
