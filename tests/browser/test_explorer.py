@@ -85,6 +85,14 @@ def test_sliders_show_values_that_they_have_no_place_for(watched, server):
     page.wait_for_url(re.compile("AxialRoPE"))
     until(page, SETTLED)
     assert shown("Positions") == "9"  # 3 times 3 for about 10
+    cube = "AxialRoPE(axis=(0, 1, 2), frequency_index=(0, 0, 0), frequency_dim=2)"
+    page = watched().open(server.address + f"#view=heat-map&encoding={cube}&positions=16")
+    until(page, SETTLED)
+    assert shown("Positions") == "27"  # 3 times 3 times 3 for about 16
+    page.get_by_label("Positions", exact=True).press("ArrowLeft")  # from where it was put, not from 27
+    page.wait_for_url(re.compile("positions=8"))
+    until(page, SETTLED)
+    assert shown("Positions") == "8"
 
 
 def test_the_finder_takes_a_dimension_once(watched, server):

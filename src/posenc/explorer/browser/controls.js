@@ -6,7 +6,8 @@ import { element, freshId, shown } from "./dom.js";
  * A slider that shows its value.
  *
  * values: the values it can take, in order; or min, max and step.  format: how a value is written.
- * onInput: called with the value on every move. The result is the element, with get(), set(value) and input.
+ * onInput: called with the value on every move. The result is the element, with get(), set(value) and input;
+ * set(value, place) puts the thumb where `place` is and shows the value, until the slider is moved.
  */
 export function slider({ label, values, min = 0, max = 1, step = 1, value, format = shown, hint, onInput }) {
   const id = freshId("slider");
@@ -28,8 +29,8 @@ export function slider({ label, values, min = 0, max = 1, step = 1, value, forma
   if (hint) made.append(element("span", { id: `${id}-hint`, class: "hint" }, hint));
   made.input = input;
   made.get = current;
-  made.set = (wanted) => {
-    input.value = values ? nearest(values, wanted) : wanted;
+  made.set = (wanted, place = wanted) => {
+    input.value = values ? nearest(values, place) : place;
     held = Number.isFinite(wanted) && placed() !== wanted ? wanted : null;
     show();
   };

@@ -72,8 +72,7 @@ def begun(study: Study) -> tuple[Trial, RoPE]:
         ValueError: The study cannot be done; the message says why.
     """
     trial = prepare(dataclasses.replace(study.experiment, test_lengths=study.lengths))
-    encoding = _rotation(trial)
-    return trial, encoding
+    return trial, _rotation(trial)
 
 
 def _rotation(trial: Trial) -> RoPE:

@@ -93,7 +93,8 @@ function setControls([positions, first, head], facts, state) {
   head.hidden = !logits;
   if (facts.sliders.heads) head.input.max = facts.sliders.heads - 1;
   first.hidden = facts.axes > 1;
-  positions.set(Number((facts.axes === 1 && state.positions) || facts.rows.length)); // a grid has about as many cells
+  const asked = Number(state.positions || facts.rows.length);
+  positions.set(facts.axes === 1 ? asked : facts.rows.length, asked); // a grid has about as many cells
   first.set(Number(state.first || 0));
   head.set(Number(state.head || 0));
   for (const control of [positions, first, head]) control.input.disabled = !facts.live && !facts.sinusoids;

@@ -52,7 +52,11 @@ export function precision(view, { precision: data }) {
     element(
       "table",
       { class: "plain stored" },
-      element("caption", {}, "Struck out: the number of another position. ∞: beyond 65,504, the most that fp16 has"),
+      element(
+        "caption",
+        {},
+        "Struck out: the number of another position. ∞: rounded beyond 65,504, the most that fp16 has",
+      ),
       head,
       body,
     ),
