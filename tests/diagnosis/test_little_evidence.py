@@ -14,6 +14,7 @@ from posenc import GridSinusoidal, RoPE
 from posenc.diagnosis import Diagnosis, diagnose, preflight
 from posenc.diagnosis.judge_masks import compare_mask
 from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.named_arrays import MOST
 from posenc.diagnosis.sets_in_words import set_in_words
 from posenc.diagnosis.verdict import merged_diagnosis
 
@@ -151,10 +152,11 @@ def test_arrays_that_nothing_reads_are_refused(tmp_path: Path) -> None:
             diagnose(ROPE, cache | more)
     assert "the inv_freq that it holds" in str(diagnose(ROPE, cache | {"inv_freq": 9 * FREQUENCIES}))
     named = {"q": Q, "q_rotated": turned(Q, 5 + np.arange(64)), "position": 5 + np.arange(64)}
-    np.savez(tmp_path / "misspelt.npz", **named)
-    save_file(named, tmp_path / "misspelt.safetensors")
+    large = np.zeros(MOST + 1, np.int8)  # which is not read to be refused
+    np.savez_compressed(tmp_path / "misspelt.npz", **named, v=large)
+    save_file({**named, "v": large}, tmp_path / "misspelt.safetensors")
     for file in ("misspelt.npz", "misspelt.safetensors"):
-        with pytest.raises(ValueError, match=f"^actual must hold arrays named as .*; {file} also holds position"):
+        with pytest.raises(ValueError, match=f"got position, v in {file}. Leave that out of the file, or rename it: "):
             diagnose(ROPE, tmp_path / file)
 
 

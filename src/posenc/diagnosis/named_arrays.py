@@ -116,7 +116,7 @@ def named_arrays(arrays: Mapping[str, Any]) -> Arrays:
     if unknown or not arrays:
         raise ValueError(
             f"actual must hold arrays named as {', '.join(ARRAY_NAMES)}; got {', '.join(unknown)[:200] or 'none'}. "
-            "Rename them."
+            "Rename them, or leave them out."
         )
     numbers = {name: host_numbers(name, value) for name, value in arrays.items()}
     return {name: as_rounded(array) if name in COMPUTED else array for name, array in numbers.items()}
@@ -175,11 +175,12 @@ def _from_npz(path: Path) -> dict[str, NamedArray]:
     try:
         with plain_file.opened(path) as file, zipfile.ZipFile(file) as archive:
             entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
-            arrays = {name: on_host(_npz_entry(archive, entry)) for name, entry in entries.items()}
+            wanted = {name: entry for name, entry in entries.items() if name in ARRAY_NAMES} or entries
+            arrays = {name: on_host(_npz_entry(archive, entry)) for name, entry in wanted.items()}
     # NotImplementedError: a way of compressing that zipfile does not know; RuntimeError: an entry with a password.
     except (ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise ValueError(f"actual must be a readable .npz file; got {path.name}: {str(error)[:150]}.") from None
-    _all_known(path.name, arrays)
+    _all_known(path.name, entries)
     return arrays
 
 
@@ -194,8 +195,8 @@ def _all_known(file: str, names: Iterable[str]) -> list[str]:
     unknown = [name for name in names if name not in ARRAY_NAMES]
     if known and unknown:
         raise ValueError(
-            f"actual must hold arrays named as {', '.join(ARRAY_NAMES)}; {file} also holds "
-            f"{', '.join(unknown)[:200]}. Rename them, or leave them out."
+            f"actual must hold no arrays besides those that are read; got {', '.join(unknown)[:200]} in {file}. Leave "
+            f"that out of the file, or rename it: {', '.join(ARRAY_NAMES)} are read."
         )
     return known
 
