@@ -184,8 +184,14 @@ def test_what_is_unexplained_shows_beside_a_named_mistake() -> None:
 def test_preflight_repairs_all_that_differs() -> None:
     meant = LLAMA | {"rope_theta": 5e5, "max_position_embeddings": 131_072}
     scaled = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32_768}
-    repair = "; ".join(preflight(meant | {"rope_scaling": scaled}, meant | {"rope_theta": 1e4}).to_write)
-    assert [key for key in ("rope_theta", "factor", "original_max_position_embeddings") if key not in repair] == []
+    assert preflight(meant | {"rope_scaling": scaled}, meant | {"rope_theta": 1e4}).to_write == (
+        "rope_theta: 500000.0 in the served file, where it is 10000.0",
+        "Set rope_scaling.rope_type to 'yarn'; set rope_scaling.factor to 4.0; "
+        "set rope_scaling.original_max_position_embeddings to 32768.",
+    )
+    linear = {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}
+    (repair,) = preflight(meant | {"rope_scaling": scaled}, meant | linear).to_write
+    assert repair.startswith("Set rope_scaling.rope_type to 'yarn', where it is 'linear'; set rope_scaling.original_")
 
 
 def test_sets_of_numbers_end_where_the_words_say() -> None:

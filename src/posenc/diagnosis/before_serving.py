@@ -161,40 +161,40 @@ def _positions(one: ModelSource, other: ModelSource, length: int | None) -> Pref
 
 
 def _repairs(found: Diagnosis, one: ModelSource, other: ModelSource) -> tuple[str, ...]:
-    """Keys to write, and what to do about findings that these keys do not repair."""
-    keys = _keys(one, other)
-    written = {key.partition(":")[0].rpartition(".")[2] for key in keys}
-    of_gguf = bool(keys) and other.path is not None and other.path.suffix == ".gguf"  # has names of its own
+    """What to write for each key, and what to do about findings that these keys alone do not repair."""
+    lines = _keys(one, other)
+    of_gguf = bool(lines) and other.path is not None and other.path.suffix == ".gguf"  # has names of its own
     rest = []
     for finding in found.findings:
-        wanted = {name.rpartition(".")[2] for name in IN_REMEDY.findall(finding.fix)}
+        wanted = set(IN_REMEDY.findall(finding.fix))
         by_gguf = of_gguf and finding.name in VALUES and finding.name != "window"
-        rest += [] if by_gguf or (wanted and wanted <= written) else [finding.fix]
-    return (*keys, *rest)
+        rest += [] if by_gguf or (wanted and wanted <= set(lines)) else [finding.fix]
+    said = set(IN_REMEDY.findall(" ".join(rest)))
+    return (*(line for key, line in lines.items() if key not in said), *rest)
 
 
-def _keys(one: ModelSource, other: ModelSource) -> tuple[str, ...]:
-    """Keys whose values in the served file differ from the trainer's, with what to write, a line each."""
+def _keys(one: ModelSource, other: ModelSource) -> dict[str, str]:
+    """What to write for each key whose value in the served file differs from the trainer's."""
     if other.path is not None and other.path.suffix == ".gguf":
         return _gguf_keys(_model(one), other.path)
     differing = keys_that_differ(_model(one), _model(other))
-    return tuple(
-        f"{key}: {meant!r} in the served file, where it is {there!r}" for key, (meant, there) in differing.items()
-    )
+    return {
+        key: f"{key}: {meant!r} in the served file, where it is {there!r}" for key, (meant, there) in differing.items()
+    }
 
 
-def _gguf_keys(meant: ModelPositions, path: Path) -> tuple[str, ...]:
-    """Keys whose values in the GGUF file differ from those llama.cpp needs for the meant positions, a line each."""
+def _gguf_keys(meant: ModelPositions, path: Path) -> dict[str, str]:
+    """What to write for each key of a GGUF file that differs from what llama.cpp needs for the meant positions."""
     held = read_gguf(path).keys
     arch = str(held.get("general.architecture"))
     row, length = ARCHITECTURES.get(arch), int(held.get(f"{arch}.context_length", 1))
     try:
         wanted, _ = to_gguf(in_layout(meant, row.pairing if row else None), arch, context_length=length)
     except (ValueError, TypeError):  # the format cannot say it; the findings do
-        return ()
+        return {}
     keys = {key: value for key, value in wanted.items() if ".rope." in key and not _alike(held.get(key), value)}
-    return tuple(f"{key}: {value!r} in the served file, where it is {_shown(held.get(key))}"
-                 for key, value in keys.items())  # fmt: skip
+    return {key: f"{key}: {value!r} in the served file, where it is {_shown(held.get(key))}"
+            for key, value in keys.items()}  # fmt: skip
 
 
 def _alike(held: Any, wanted: Any) -> bool:

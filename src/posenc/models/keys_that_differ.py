@@ -49,7 +49,7 @@ def values_that_differ(first: ModelPositions, second: ModelPositions) -> tuple[D
 
 
 def keys_that_differ(first: ModelPositions, second: ModelPositions) -> dict[str, tuple[object, object]]:
-    """Return the keys of the second file whose values are not those of the first, each with both values.
+    """Return the keys to write in the second file where its values are not those of the first, each with both values.
 
     Example:
         >>> from posenc.models import from_config
@@ -58,7 +58,7 @@ def keys_that_differ(first: ModelPositions, second: ModelPositions) -> dict[str,
         {'max_position_embeddings': (2048, 1024)}
     """
     return {
-        value.second.key: (value.first.value, value.second.value)
+        value.key: (value.first.value, value.second.value)
         for value in values_that_differ(first, second)
         if value.first is not None and value.second is not None
     }
