@@ -298,7 +298,9 @@ def test_what_only_short_prompts_or_drafts_use_is_compared() -> None:
     ]  # fmt: skip
     assert diagnose(step, step).agree
     own = {"layer_types": (types * 12)[:45], "rope_theta": step["rope_theta"][:45], "num_nextn_predict_layers": 0}
-    assert diagnose(step, step | own).agree  # the model runs without them
+    without = diagnose(step, step | own)
+    assert without.agree
+    assert "note: layers 45-47 of the first alone draft further tokens; the model runs without them" in str(without)
 
 
 def test_windows_are_compared_beside_another_base_of_local_layers() -> None:

@@ -18,7 +18,7 @@ from posenc.diagnosis.position_fields import GIVE, shown_by
 from posenc.diagnosis.remedies_in_files import by_keys_of_the_file, note_of_keys
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.checkpoints.conversion import RECEIPT
-from posenc.models.difference import diff
+from posenc.models.difference import diff, drafts_of_one
 from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions
 from posenc.models.reordered_rows import in_same_terms, with_encodings
 
@@ -123,7 +123,7 @@ def judge_configs(first: ModelSource, second: ModelSource, length: int | None = 
     else:
         one, other = _as_model(expected, actual), _as_model(actual, expected)
         one, other, notes = in_same_terms(one, other)
-        difference = diff(one, other)
+        difference, notes = diff(one, other), (*notes, *drafts_of_one(one, other))
     findings, of_drafts = _mistakes(one, other, length), _mistakes_of_drafts(one, other, length)
     scale = compare_embedding_scales(first.config, second.config)
     if scale is not None and findings is not None:

@@ -196,13 +196,21 @@ def _models(first: ModelPositions, second: ModelPositions) -> Difference:
         same, parts = same and drafts.same, (*parts, *drafts.parts)
     fields = _fields({"model_type": first.model_type}, {"model_type": second.model_type})
     not_compared = (*not_read_of_either(first, second), *unlike)
-    notes = (*notes, *_draft_of_one(first, second))
+    notes = (*notes, *drafts_of_one(first, second))
     names = (first.model_type, second.model_type)
     return Difference(*names, same, "", tuple(fields), parts=parts, not_compared=not_compared, notes=notes)
 
 
-def _draft_of_one(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
-    """Note multi-token prediction layers that one side alone has; a model runs without them."""
+def drafts_of_one(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
+    """Note multi-token prediction layers that one side alone has; a model runs without them.
+
+    Args:
+        first: What `from_config` or another reader returns.
+        second: The other side.
+
+    Returns:
+        The note, or () where both have such layers, or neither.
+    """
     if bool(first.draft) == bool(second.draft):
         return ()
     side, model = ("first", first) if first.draft else ("second", second)
