@@ -91,6 +91,7 @@ def test_the_temperature_of_far_queries_is_compared() -> None:
     assert "query temperature" in found.looked_at
     lost = diagnose(LLAMA4, there | {"logits": q @ k.T / np.sqrt(128)}, layer=3)
     assert [finding.name for finding in lost.findings] == ["query temperature"]
+    assert "query temperature" in lost.looked_at
     near = diagnose(LLAMA4, {"q": q, "k": k, "logits": q @ k.T / np.sqrt(128)}, layer=3)
     assert near.agree
     assert "query temperature" not in near.looked_at

@@ -16,6 +16,7 @@ from posenc.diagnosis.judge_masks import judge_mask
 from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
 from posenc.diagnosis.mistake import Finding, unless_refused
 from posenc.diagnosis.named_arrays import POSITION_NAMES, named_arrays, on_host
+from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
 from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
@@ -28,8 +29,9 @@ EITHER_FIRST = (
 )
 WITHOUT_TEMPERATURE = Finding(
     "query temperature",
-    "Queries are not multiplied by the factor of their position.",
-    "Multiply them by the query_temperature of the layer, which posenc.models.from_config states.",
+    "The logits are q·k without the factor of the query's position.",
+    "Multiply queries by the query_temperature of the layer, which posenc.models.from_config states; if q was dumped "
+    "after that, dump it before.",
 )
 #: No layer has more heads: a longer axis is that of tokens.
 MOST_HEADS = 256
@@ -91,7 +93,8 @@ def _judge_values(
     if temperature is not None and not agrees(groups, wanted, evidence, length):
         without = rotation_evidence(arrays, layout, logit_factor)
         if agrees(groups, wanted, without, length):
-            return Diagnosis(False, (WITHOUT_TEMPERATURE,), compared=evidence.width())
+            looked_at = shown_by(*evidence.kinds())
+            return Diagnosis(False, (WITHOUT_TEMPERATURE,), compared=evidence.width(), looked_at=looked_at)
     first = _first_axis(arrays) if layout is None else 0
     if first and not agrees(groups, wanted, evidence, length):
         tokens_first = unless_refused(lambda: rotation_evidence(arrays, "bthd", logit_factor, temperature))
