@@ -53,7 +53,7 @@ def _alone(endings: tuple[str, ...], names: Mapping[str, str], first: Checkpoint
     other = {*names.values()}
     of_first = [name for name in first.tensors if name.endswith(endings) and name not in names]
     of_second = [name for name in second.tensors if name.endswith(endings) and name not in other]
-    where = "beside a .gguf file" if second.is_gguf else "in the first alone"
+    where = "not looked for in a .gguf file" if second.is_gguf else "in the first alone"
     return [f"{name} {where}" for name in of_first] + [f"{name} in the second alone" for name in of_second]
 
 
