@@ -266,7 +266,6 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
     if mask is None:
         return visible
     mask = arrays.as_mask("mask", mask, like=logits)
-    mask = lib.constant(mask) if arrays.library_name(mask) == "numpy" != lib.name else mask
     shape, whole = tuple(mask.shape), tuple(logits.shape)
     if len(shape) > 4 or any(length not in (1, size) for length, size in zip(shape[::-1], whole[::-1], strict=False)):
         raise ValueError(

@@ -176,7 +176,7 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
     Args:
         name: Name of the argument, for messages.
         value: An array or a (nested) list of truth values, or of 0 and 1.
-        like: Array that lists follow; None for NumPy.
+        like: Array that lists and NumPy arrays follow; None for NumPy.
 
     Returns:
         Boolean array of the same shape.
@@ -189,12 +189,13 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
         value = _even(name, value)
         if value.dtype.kind not in "biuf":
             raise TypeError(f"{name} must hold truth values; got {validation.shown(value)}. Give true or false.")
-        value = value if like is None else library(like).constant(value)
     if library_name(value) is None:
         raise TypeError(f"{name} must be an array of truth values; got {validation.shown(value)}. Give true or false.")
     validation.rank(name, whole_array(name, value))
     if library(value).concrete(value):
         validation.size(name, math.prod(value.shape))
+    if like is not None and library_name(value) == "numpy":
+        value = library(like).constant(value)
     if dtype_name(value.dtype) == "bool":
         return value
     if kind(value) == "other":
