@@ -62,8 +62,21 @@ def test_steps_of_a_model_that_rotates_by_itself_are_joined(model_type: str) -> 
     found = diagnose(json.loads(model.config.to_json_string()), captured)
     assert found.agree, str(found)
     assert "shifted" not in str(found)
-    with pytest.raises(ValueError, match=r"^tokens must be more or fewer than the heads of .*, 4, whose axes"):
+
+
+def test_as_many_tokens_as_heads_are_refused_only_where_nothing_tells_them_apart() -> None:
+    """A later step has another number of tokens, and grouped keys have fewer heads."""
+    config, model = built("gptj")
+    with pytest.raises(ValueError, match=r"^tokens must be more or fewer than the heads of GPTJModel, 4, as"):
         capture(model, TOKENS[:, :4])
+    grouped = SIZES | {"alibi": False, "multi_query": True}
+    falcon = AutoModel.from_config(CONFIG_MAPPING["falcon"](**grouped), attn_implementation="eager").eval()
+    for wanted, captured in (
+        (config, capture(model, TOKENS[:, :5], decoded=1)),
+        (json.loads(falcon.config.to_json_string()), capture(falcon, TOKENS[:, :4])),
+    ):
+        found = diagnose(wanted, captured)
+        assert found.agree, str(found)
 
 
 def test_another_base_is_named() -> None:

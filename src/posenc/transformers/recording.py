@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -129,6 +128,13 @@ def _given(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
     return {name: array for name, array in arrays.items() if array.dtype.kind in "biuf"}
 
 
+class _RotatedStep(NamedTuple):
+    """Queries and keys of a step of so many tokens, before and after a rotation."""
+
+    count: int
+    arrays: dict[str, Any]
+
+
 class _Recorder:
     """Recorder of a model's rotations, biases, table rows and attention calls, each with its layer."""
 
@@ -140,7 +146,7 @@ class _Recorder:
         self.single: dict[RecordedPlace, tuple[Any, Any]] = {}
         self.count = length
         self.calls_of: Counter[RecordedPlace] = Counter()
-        self.rotations: dict[tuple[RecordedPlace, int], list[Recorded]] = {}
+        self.rotations: dict[tuple[RecordedPlace, int], list[_RotatedStep]] = {}
         self.biases: list[Recorded] = []
         self.rows: dict[str, list[np.ndarray]] = {}
         self.read: set[str] = set()
@@ -214,25 +220,37 @@ class _Recorder:
             self._add_rotation([x for x, _ in pair], [y for _, y in pair])
 
     def _add_rotation(self, before: list[Any], after: list[Any]) -> None:
-        """Record queries and keys before and after a rotation, with the layer and the layout."""
+        """Record queries and keys before and after a rotation, with the layer."""
         names = ("q", "k", "q_rotated", "k_rotated")
         arrays = dict(zip(names, (*before, *after), strict=True))
-        steps = self.rotations.setdefault((self.place, self.calls_of[self.place]), [])
+        self.rotations.setdefault((self.place, self.calls_of[self.place]), []).append(_RotatedStep(self.count, arrays))
         self.calls_of[self.place] += 1
-        layout = None
-        if before[0].dim() == 4:
-            layout = steps[0].layout if steps else self._layout(before[0].shape)
-        steps.append(Recorded(arrays, *self.place, layout))
 
-    def _layout(self, shape: Any) -> Literal["bhtd", "bthd"]:
-        """Layout of rotated vectors, by the axis that has the tokens of this step."""
-        _, first, second, _ = shape
-        if first == second == self.count > 1:
+    def _own_rotations(self) -> Iterator[Recorded]:
+        """Rotations by the model's own code, with the layout, and with the steps joined along their tokens."""
+        for (place, _), steps in self.rotations.items():
+            layout = self._layout(steps) if steps[0].arrays["q"].dim() == 4 else None
+            if layout is None:
+                yield from (Recorded(step.arrays, *place, layout) for step in steps)
+            else:
+                axis = layout.index("t")
+                joined = {name: torch.cat([step.arrays[name] for step in steps], axis) for name in steps[0].arrays}
+                yield Recorded(joined, *place, layout)
+
+    def _layout(self, steps: list[_RotatedStep]) -> Literal["bhtd", "bthd"]:
+        """Layout of rotated vectors: the axis that has the tokens of every step, for queries or else for keys."""
+        fits = [
+            [axis for axis in (1, 2) if all(step.arrays[name].shape[axis] == step.count for step in steps)]
+            for name in ("q", "k")
+        ]
+        axis = next((axes[0] for axes in fits if len(axes) == 1), None)
+        if axis is None and fits[0] and any(step.count > 1 for step in steps):
             raise ValueError(
-                f"tokens must be more or fewer than the heads of {type(self.model).__name__}, {first}, whose axes "
-                "nothing else tells apart; got as many in a step. Give one token more."
+                f"tokens must be more or fewer than the heads of {type(self.model).__name__}, {steps[0].count}, as the "
+                "model rotates by functions of its own, where nothing else tells one axis from the other; got as "
+                "many. Give one token more."
             )
-        return "bhtd" if second == self.count else "bthd"
+        return "bhtd" if axis == 2 else "bthd"
 
     def _bias_of(self, name: str, module: Any) -> Callable[..., Any]:
         """Wrap T5's `compute_bias` so that each bias is recorded."""
@@ -262,8 +280,7 @@ class _Recorder:
     def result(self, given: dict[str, np.ndarray]) -> Capture:
         """Return all that was recorded; ValueError where nothing was."""
         self._note_rotations()
-        own = (recorded for steps in self.rotations.values() for recorded in _joined(steps))
-        rotations, attention = (*own, *self.attention.rotations()), self.attention.attention()
+        rotations, attention = (*self._own_rotations(), *self.attention.rotations()), self.attention.attention()
         if not (rotations or self.biases or self.rows or attention):
             raise ValueError(
                 "model must compute a rotation, a bias or a table of positions in its own code; none was seen in "
@@ -274,16 +291,6 @@ class _Recorder:
         config = getattr(self.model, "config", None)
         plain = {} if config is None or not hasattr(config, "to_json_string") else json.loads(config.to_json_string())
         return Capture(rotations, tuple(self.biases), rows, attention, self.padded, plain, attends_of(config), given)
-
-
-def _joined(steps: list[Recorded]) -> list[Recorded]:
-    """Join the steps of a rotation along their tokens; vectors without a known layout stay apart."""
-    first = steps[0]
-    if len(steps) == 1 or first.layout is None:
-        return steps
-    axis = first.layout.index("t")
-    arrays = {name: torch.cat([step.arrays[name] for step in steps], axis) for name in first.arrays}
-    return [replace(first, arrays=arrays)]
 
 
 def attends_of(config: Any) -> Literal["causal", "both", "either", ""]:
