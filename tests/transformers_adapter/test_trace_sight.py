@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AttentionInterface, T5Config, T5ForConditionalGeneration
+from transformers import (
+    AttentionInterface,
+    BartConfig,
+    BartForConditionalGeneration,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from posenc.positions import multimodal
@@ -93,6 +99,20 @@ def test_a_verdict_names_what_was_not_looked_at() -> None:
     assert "positions and masks of decoder: it attends over 5 tokens or patches of its own" in named
     film_run = traced_run(film_model(), lambda model: model.generate(**film(2.0), **FIXED)).check()
     assert "positions and masks of vision: it attends over" in str(film_run)
+
+
+def test_an_encoder_without_a_mask_lends_its_sight_to_no_decoder_of_as_many_tokens() -> None:
+    """SDPA is given no mask in either, and hides later keys in the decoder alone."""
+    sizes = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+    heads = {"vocab_size": 64, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    config = BartConfig(**sizes, **heads, attn_implementation="sdpa")
+    model, ids = BartForConditionalGeneration(config).eval(), drawn(1, 9)
+    found = traced_run(model, lambda model: model(ids, decoder_input_ids=ids)).check()
+    assert not found.findings, str(found)
+    assert "what queries see in 2 layers" in str(found)
+    model.model.decoder.layers[0].self_attn.is_causal = False
+    found = traced_run(model, lambda model: model(ids, decoder_input_ids=ids)).check()
+    assert [finding.name for finding in found.findings] == ["causal mask"], str(found)
 
 
 def test_vectors_of_zeros_raise_no_alarm() -> None:

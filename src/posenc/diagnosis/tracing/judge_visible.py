@@ -35,7 +35,7 @@ def judge_visible(record: TraceRecord) -> SeenKeys:
         compared.add((layer.part, layer.layer))
         group = group_of(record.model, layer)
         window = None if group is None else group.window
-        key = layer.call, id(layer.visible), layer.slots.tobytes(), window
+        key = layer.call, id(layer.visible), layer.slots.tobytes(), window, causal
         if key not in judged:
             judged[key] = _judged(record.calls[layer.call], layer, window, causal)
         if (wrong := judged[key]) is not None and (layer.part, layer.layer) not in wrong_ones:
