@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -104,6 +105,22 @@ class BiasOfSomeHeads(OfOne, AttentionBias):
         dtype: Any = None,
     ) -> Array:
         return self.encoding.bias(head + self.first, query_positions, key_positions, params, dtype=dtype)
+
+
+def split_by_head(held: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Split encodings, each held with its parameters, for ranks that exchange tokens for heads.
+
+    Args:
+        held: What holds one `encoding` each, in the order in which they act.
+
+    Returns:
+        Rotations up to the last that differs by head, which need all heads at once; and all others. Both in their
+        order.
+    """
+    rotations = [one for one in held if isinstance(one.encoding, RotaryEncoding)]
+    others = [one for one in held if not isinstance(one.encoding, RotaryEncoding)]
+    end = max((end for end, one in enumerate(rotations, 1) if getattr(one.encoding, "heads", None)), default=0)
+    return rotations[:end], rotations[end:] + others
 
 
 @dataclass(frozen=True)

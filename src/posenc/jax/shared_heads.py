@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import jax
-import numpy as np
+import jax.numpy as jnp
 
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import check_heads_suffice, repeated
 from posenc.core.doors import AttentionBias, AttentionScore, RotaryEncoding
-from posenc.encodings._wrapped import BiasOfSomeHeads
+from posenc.encodings._wrapped import BiasOfSomeHeads, split_by_head
 from posenc.jax.bound import Bound
 from posenc.positions.shards import Sharding
 
@@ -22,8 +22,8 @@ def check_heads_divide(bound: Sequence[Bound], sharding: Sharding, heads: int) -
     """Check that ranks divide the heads, and refuse encodings that need all heads on one device."""
     sharding.heads(0, heads)
     scores = [one.encoding for one in bound if isinstance(one.encoding, AttentionScore)]
-    own = [one.encoding for one in bound if _rotates_by_head(one)]
-    check_heads_suffice(scores, own, heads // sharding.ranks, heads)
+    early, _ = split_by_head(bound)
+    check_heads_suffice(scores, [one.encoding for one in early[-1:]], heads // sharding.ranks, heads)
 
 
 def attend_by_heads(
@@ -47,20 +47,19 @@ def attend_by_heads(
     Returns:
         The output for this device's tokens, (batch, heads, tokens / ranks, width).
     """
-    early, inside = _split_by_head(bound)
+    early, inside = split_by_head(bound)
     q, k, v = _rotated(early, vectors, positions)
     heads = q.shape[1]
     if k.shape[1] % sharding.ranks:
         k, v = repeated(k, heads), repeated(v, heads)
-    behind_one_another = np.concatenate([sharding.indices(rank) for rank in range(sharding.ranks)])
     q, k, v = (jax.lax.all_to_all(x, axis_name, split_axis=1, concat_axis=2, tiled=True) for x in (q, k, v))
-    q, k, v = (x[:, :, np.argsort(behind_one_another)] for x in (q, k, v))  # tokens in the order of the row
+    q, k, v = (sharding.unshard(jnp.split(x, sharding.ranks, axis=2), axis=2) for x in (q, k, v))
     ways = [_attending(attend, inside, sharding.heads(rank, heads)) for rank in range(sharding.ranks)]
     if any(isinstance(one.encoding, AttentionBias) for one in inside):
         output = jax.lax.switch(jax.lax.axis_index(axis_name), ways, q, k, v)
     else:
         output = ways[0](q, k, v)
-    output = output[:, :, behind_one_another]
+    output = jnp.concatenate([sharding.shard(output, rank, axis=2) for rank in range(sharding.ranks)], axis=2)
     output = jax.lax.all_to_all(output, axis_name, split_axis=2, concat_axis=1, tiled=True)
     for one in early[::-1]:
         if _rotates_values(one):
@@ -92,18 +91,6 @@ def _rotated(
         else:
             q, k = one.rotate(q, k, positions, positions, layout="bhtd")
     return q, k, v
-
-
-def _split_by_head(bound: Sequence[Bound]) -> tuple[list[Bound], list[Bound]]:
-    """Rotations up to the last that differs by head, in their order, and all other encodings."""
-    rotations = [one for one in bound if isinstance(one.encoding, RotaryEncoding)]
-    end = max((end for end, one in enumerate(rotations, 1) if _rotates_by_head(one)), default=0)
-    others = [one for one in bound if not isinstance(one.encoding, RotaryEncoding)]
-    return rotations[:end], rotations[end:] + others
-
-
-def _rotates_by_head(one: Bound) -> bool:
-    return isinstance(one.encoding, RotaryEncoding) and getattr(one.encoding, "heads", None) is not None
 
 
 def _rotates_values(one: Bound) -> bool:

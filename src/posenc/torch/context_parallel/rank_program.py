@@ -11,7 +11,7 @@ from torch import Tensor
 
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import repeated
-from posenc.encodings._wrapped import BiasOfSomeHeads
+from posenc.encodings._wrapped import BiasOfSomeHeads, split_by_head
 from posenc.positions.sequences import packed
 from posenc.positions.shards import Sharding, TokenRun
 from posenc.torch.attention_paths.arguments import AttentionArguments, HeldEncoding
@@ -126,7 +126,7 @@ def _of_some_heads(call: RankCall) -> RankProgram:
     """Exchange tokens for heads, attend with all tokens and some heads, and exchange back."""
     sharding, heads, rank = call.sharding, call.q.shape[1], call.rank
     own, several = sharding.heads(rank, heads), sharding.ranks
-    early, inside = _split_by_head(call.held)
+    early, inside = split_by_head(call.held)
     rotated = _rotated_before(call, early, inside) if early else call
     key_heads = rotated.k.shape[1]
     k, v = rotated.k, rotated.v
@@ -148,15 +148,7 @@ def _of_some_heads(call: RankCall) -> RankProgram:
     return output
 
 
-def _split_by_head(held: tuple[HeldEncoding, ...]) -> tuple[tuple[HeldEncoding, ...], tuple[HeldEncoding, ...]]:
-    """Rotations up to the last that differs by head, in their order, and all other encodings."""
-    rotations = [each for each in held if "rotations" in each.door]
-    ends = (end for end, each in enumerate(rotations, 1) if getattr(each.encoding, "heads", None))
-    early = tuple(rotations[: max(ends, default=0)])
-    return early, tuple(each for each in held if each not in early)
-
-
-def _rotated_before(call: RankCall, early: Sequence[HeldEncoding], inside: tuple[HeldEncoding, ...]) -> RankCall:
+def _rotated_before(call: RankCall, early: Sequence[HeldEncoding], inside: Sequence[HeldEncoding]) -> RankCall:
     """Apply rotations now, while this rank has all heads; those `inside` are applied inside attention."""
     q, k, v, positions = (
         call.q,
@@ -171,7 +163,7 @@ def _rotated_before(call: RankCall, early: Sequence[HeldEncoding], inside: tuple
             q = rotate_at(each.encoding, each.params, q, positions, "query", "bhtd")
             k = rotate_at(each.encoding, each.params, k, positions, "key", "bhtd")
     left = {} if inside else {"positions": None, "axes": 1}  # nothing inside asks where tokens are
-    return replace(call, q=q, k=k, v=v, held=inside, **left)  # type: ignore[arg-type]
+    return replace(call, q=q, k=k, v=v, held=tuple(inside), **left)  # type: ignore[arg-type]
 
 
 def _with_some_heads(held: HeldEncoding, own: slice) -> HeldEncoding:
