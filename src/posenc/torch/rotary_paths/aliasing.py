@@ -162,4 +162,4 @@ def unsupported_pair(out: tuple[Any, Any]) -> str | None:
     if reason or not all(isinstance(part, torch.Tensor) and part.ndim for part in out):
         return reason
     alike = rows_of_out(out[0]).stride() == rows_of_out(out[1]).stride()
-    return None if alike else "the rows of both tensors of out do not lie equally far apart"
+    return None if alike else "the rows of both tensors of out have different strides"

@@ -33,8 +33,9 @@ def rotate_into_cache_(
 ) -> Tensor:
     """Rotate q in place, rotate k into its cache and copy v into its own, at `slots`; k and v stay.
 
-    The cache gets the bits of `rotate_`; no gradient is recorded. On an accelerator slots are not looked at: one that
-    does not exist writes nothing, and gives NaN for its query.
+    The cache gets the bits of `rotate_`; no gradient is recorded. On an accelerator, and in `torch.compile` where the
+    compiled kernel does not run, slots are not looked at: one that does not exist writes nothing, and gives NaN for its
+    query.
 
     Args:
         q: Queries, (batch, heads, time, dim) for layout "bhtd".
@@ -89,13 +90,20 @@ def rotate_into_cache_(
                 "side by side. Use 'auto'."
             )
     rotated, keys = rotate(q, k, rotation, layout=layout, impl=impl if named or impl == "reference" else "auto")
-    put = _put if _readable(slots) else _put_where_slots_exist
+    exists = None if _readable(slots) else (slots >= 0) & (slots < _end(extent, paged))
     for x, cache in ((heads_first(keys, layout), tensors[3]), (tensors[2], tensors[4])):
-        put(x, cache, slots, paged)
-    if not _readable(slots):
-        exists = (slots >= 0) & (slots < (extent[0] * extent[1] if paged else extent[1]))
+        if exists is None:
+            _put(x, cache, slots, paged)
+        else:
+            _put_where(exists, x, cache, slots, paged)
+    if exists is not None:
         rotated = torch.where(heads_first(exists[:, None, :, None], layout), rotated, float("nan"))
     return q.copy_(rotated)
+
+
+def _end(extent: tuple[int, int], paged: bool) -> int:
+    """The first slot that does not exist."""
+    return extent[0] * extent[1] if paged else extent[1]
 
 
 def _readable(slots: Tensor) -> bool:
@@ -110,15 +118,15 @@ def _put(x: Tensor, cache: Tensor, slots: Tensor, paged: bool) -> None:
     cache.transpose(1, 2)[row, slots % size if paged else slots] = x.transpose(1, 2)
 
 
-def _put_where_slots_exist(x: Tensor, cache: Tensor, slots: Tensor, paged: bool) -> None:
-    """Write as `_put` does, but nothing for a slot that does not exist, without looking at any.
+def _put_where(exists: Tensor, x: Tensor, cache: Tensor, slots: Tensor, paged: bool) -> None:
+    """Write as `_put` does, but nothing where no slot exists, without looking at any.
 
     A token without a slot repeats what the first one that has one writes; if none has, the first slot keeps its number.
     """
     (batch, _, time, _), (rows, _, size, _) = x.shape, cache.shape
     if not batch * time * rows * size:
         return
-    exists = ((slots >= 0) & (slots < (rows * size if paged else size))).expand(batch, time).flatten()
+    exists = exists.expand(batch, time).flatten()
     first_slots = 0 if paged else torch.arange(batch, device=x.device)[:, None] * size
     token = torch.where(exists, torch.arange(batch * time, device=x.device), exists.long().argmax())
     place = torch.where(exists.any(), (slots + first_slots).expand(batch, time).flatten()[token], 0)
@@ -183,7 +191,7 @@ def _checked_slots(slots: Any, k: Tensor, layout: Layout, extent: tuple[int, int
     slots = slots if slots.ndim == 2 else slots[None]
     if not _readable(slots) or not slots.numel():
         return slots
-    end = extent[0] * extent[1] if paged else extent[1]
+    end = _end(extent, paged)
     rows = slots.tolist()
     least, most = min(map(min, rows)), max(map(max, rows))
     if least < 0 or most >= end:
