@@ -105,7 +105,8 @@ def test_cosines_and_sines_that_lie_differently(impl: Any) -> None:
     """Tokens cut from the rows of a batch, whose sines alone `inverse` copies; one row with a stride of its own."""
     every = RoPE(dim=8).rotation(torch.arange(12).reshape(2, 6))
     part = posenc.Rotation(every.cos[:, :3], every.sin[:, :3], every.pairing)
-    of_one = posenc.Rotation(every.cos[:1, :3], every.sin[:1, :3].clone(), every.pairing)
+    sine = every.sin[:1, :3].clone(memory_format=torch.contiguous_format)
+    of_one = posenc.Rotation(every.cos[:1, :3], sine, every.pairing)
     q, k = (heads(count, 3, 8, torch.float32, "bhtd") for count in (4, 2))
     for rotation in (part.inverse(), of_one):
         pairs = zip(

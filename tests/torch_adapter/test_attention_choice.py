@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pytest
 import torch
@@ -31,6 +31,20 @@ class OwnScore(AttentionScore):
 
     def score(self, q: Any, k: Any, query_positions: Any, key_positions: Any, params: Any = None, **rest: Any) -> Any:
         return q @ k.mT
+
+
+@dataclass(frozen=True)
+class ScoreOfKeys(AttentionScore):
+    """A score of a user's own that reads the inputs of the layer at the keys."""
+
+    claims: ClassVar[frozenset[Claim]] = frozenset()
+    reads: ClassVar[Literal["key"]] = "key"
+    model_dim: ClassVar[int] = 4
+
+    def score(
+        self, q: Any, k: Any, query_positions: Any, key_positions: Any, params: Any = None, *, hidden: Any = None
+    ) -> Any:
+        return q @ k.mT + hidden.sum(-1)[:, None, None]
 
 
 def arguments(**more: Any) -> dict[str, Any]:
@@ -73,6 +87,7 @@ REASONS: list[tuple[str, dict[str, Any], str]] = [
     ("flex", {"encodings": [module(posenc.CoPE(dim=4))]}, "CoPE reads content, which no score_mod sees"),
     ("flex", {"dropout": 0.5}, "flex_attention has no dropout"),
     ("flex", NONE, "there are no pairs"),
+    ("flex", {"q": X[:0], "k": X[:0], "v": X[:0]}, "there are no pairs"),
     ("flex", {"q": X.clone().requires_grad_()}, "flex_attention has no gradient on the CPU"),
 ]  # fmt: skip
 
@@ -86,6 +101,12 @@ def test_a_path_that_does_not_fit_says_why(impl: str, more: dict[str, Any], reas
     ) as caught:
         chosen_attention(**arguments(**more), impl=impl)
     assert reason in str(caught.value)
+
+
+def test_tiles_give_a_score_the_inputs_at_its_keys() -> None:
+    given = arguments(encodings=[ScoreOfKeys()], hidden=X[:, 0], q=X[:, :, 3:], query_positions=PLACE[3:])
+    tiles, reference = (attention(**given, impl=impl) for impl in ("tiles", "reference"))
+    assert torch.allclose(tiles, reference, rtol=0, atol=6 * 2**-20)
 
 
 def test_a_path_that_is_asked_for_and_fits_is_taken() -> None:

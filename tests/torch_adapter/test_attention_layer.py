@@ -9,7 +9,7 @@ import posenc
 from every import every
 from posenc import attention as reference
 from posenc.core.doors import AdditiveEncoding
-from posenc.torch import Attention, module
+from posenc.torch import Attention, attention, module, shared_bias
 
 RECORDS = [
     encoding
@@ -157,6 +157,15 @@ def test_an_empty_batch_gives_an_empty_output(encoding):
         output.sum().backward()
         with torch.no_grad():
             assert layer(torch.zeros(0, tokens, 32)).shape == (0, tokens, 32)
+
+
+def test_an_empty_batch_has_gradients_in_strides_and_a_shared_bias():
+    x, at = torch.zeros(0, 2, 5, 4, requires_grad=True), torch.arange(5)
+    given = {"query_positions": at, "key_positions": at, "encodings": [posenc.ALiBi(heads=2)], "layout": "bhtd"}
+    attention(x, x, x, **given, impl="strided").sum().backward()
+    assert x.grad.shape == x.shape
+    none = at.expand(0, 5)
+    assert shared_bias([module(posenc.FIRE(heads=2))], none, none).matrix.shape == (0, 2, 5, 5)
 
 
 def test_a_layer_is_built_without_a_position():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 from posenc.transformers import audit
 from posenc.transformers.auditing.audit_model import _in_tf32
+from posenc.transformers.auditing.audit_report import AuditReport, AuditResult
 from transformers_adapter.trace_plants import built, drawn, plant
 
 ALL = ["batch", "left padding", "left padding with ids", "packed", "cached", "chunked", "shift", "generate then train",
@@ -65,6 +67,14 @@ def test_planted_faults_break_their_check() -> None:
 def test_stock_models_hold(model_type: str) -> None:
     found = outcomes(sharpened(model_type))
     assert {name for name, outcome in found.items() if outcome == "breaks"} <= {"cast"}
+
+
+def test_a_report_says_where_nothing_was_compared():
+    result = AuditResult("batch", "rows in a batch, and alone", "not compared", reason="the model reads no tokens")
+    none = AuditReport("t5", (result,))
+    assert (str(none).splitlines()[0], none.exit_code) == ("t5: nothing was compared", 3)
+    one = AuditReport("t5", (result, replace(result, outcome="holds")))
+    assert str(one).splitlines()[0] == "t5: the runs agree in what was compared"
 
 
 def test_what_cannot_be_audited_is_refused() -> None:

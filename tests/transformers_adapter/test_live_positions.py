@@ -95,6 +95,14 @@ def test_layers_whose_modules_were_changed_are_groups_of_their_own():
     assert "scaling of attention" in found.groups[1].notes[-1]
 
 
+def test_a_scale_that_was_changed_to_a_whole_number():
+    model = built("mistral")
+    meant = live_positions(model).at(0)[0].logit_factor
+    attention = next(module for name, module in model.named_modules() if name.endswith("self_attn"))
+    own, attention.scaling = attention.scaling, 1
+    assert live_positions(model).at(0)[0].logit_factor == meant / own
+
+
 def test_a_config_that_was_changed_after_loading_changes_no_module():
     model = built("llama")
     model.config.rope_parameters = {"rope_type": "default", "rope_theta": 123.0}
