@@ -131,7 +131,7 @@ def _given(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
 class _RotatedStep(NamedTuple):
     """Queries and keys of a step of so many tokens, before and after a rotation."""
 
-    count: int
+    tokens: int
     arrays: dict[str, Any]
 
 
@@ -240,14 +240,14 @@ class _Recorder:
     def _layout(self, steps: list[_RotatedStep]) -> Literal["bhtd", "bthd"]:
         """Layout of rotated vectors: the axis that has the tokens of every step, for queries or else for keys."""
         fits = [
-            [axis for axis in (1, 2) if all(step.arrays[name].shape[axis] == step.count for step in steps)]
+            [axis for axis in (1, 2) if all(step.arrays[name].shape[axis] == step.tokens for step in steps)]
             for name in ("q", "k")
         ]
         axis = next((axes[0] for axes in fits if len(axes) == 1), None)
-        if axis is None and fits[0] and any(step.count > 1 for step in steps):
+        if axis is None and fits[0] and any(step.tokens > 1 for step in steps):
             raise ValueError(
-                f"tokens must be more or fewer than the heads of {type(self.model).__name__}, {steps[0].count}, as the "
-                "model rotates by functions of its own, where nothing else tells one axis from the other; got as "
+                f"tokens must be more or fewer than the heads of {type(self.model).__name__}, {steps[0].tokens}, as "
+                "the model rotates by functions of its own, where nothing else tells one axis from the other; got as "
                 "many. Give one token more."
             )
         return "bhtd" if axis == 2 else "bthd"
