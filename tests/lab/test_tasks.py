@@ -235,6 +235,8 @@ def test_translations_come_from_a_data_set_of_files(tmp_path):
         task_of(dataclasses.replace(planned, options=(*options, ("target", "fr"))))
     with pytest.raises(ValueError, match="length must hold some sentence of the test part; got 3"):
         task.test_batch(np.random.default_rng(0), 3, 3)
+    with pytest.raises(ValueError, match="length must hold some sentence of the test part; got 3"):
+        task.require(3)
 
 
 def test_every_row_is_an_experiment():

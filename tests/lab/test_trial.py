@@ -11,7 +11,7 @@ from posenc.lab.models.example import sampled_positions
 from posenc.lab.models.transformer import DecoderCache
 from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress, Result
-from posenc.lab.scoring import _bleu, bleu, cut
+from posenc.lab.scoring import _bleu, _score, bleu, cut
 from posenc.lab.tasks.task import NOTHING
 from posenc.lab.tasks.task_table import experiment, task_row
 from posenc.lab.tasks.written import BEGIN, END
@@ -160,6 +160,14 @@ def test_text_is_written_at_the_positions_that_the_sampler_draws(monkeypatch):
         with torch.no_grad():
             likeliest = one.logits(trial.model)[0].argmax(-1).tolist()
         assert [*row, END][:12] == likeliest[:12]
+
+
+def test_a_length_at_which_nothing_is_asked_has_no_score():
+    exam = prepare(planned("RoPE(dim=8)", "copy")).examination
+    batch = exam.sequences(4, 2)
+    silent = dataclasses.replace(batch, targets=np.full_like(batch.targets, NOTHING))
+    with pytest.raises(ValueError, match="test_lengths must be lengths at which the task asks something; got 4"):
+        _score(exam, 4, silent)
 
 
 def test_samplers_keep_below_the_limit_and_in_order():
