@@ -161,11 +161,12 @@ def test_an_empty_batch_gives_an_empty_output(encoding):
 
 def test_an_empty_batch_has_gradients_in_strides_and_a_shared_bias():
     x, at = torch.zeros(0, 2, 5, 4, requires_grad=True), torch.arange(5)
-    given = {"query_positions": at, "key_positions": at, "encodings": [posenc.ALiBi(heads=2)], "layout": "bhtd"}
-    attention(x, x, x, **given, impl="strided").sum().backward()
+    given = {"query_positions": at, "key_positions": at, "encodings": [module(posenc.T5Bias(heads=2))]}
+    attention(x, x, x, **given, layout="bhtd", impl="strided").sum().backward()
     assert x.grad.shape == x.shape
     none = at.expand(0, 5)
-    assert shared_bias([module(posenc.FIRE(heads=2))], none, none).matrix.shape == (0, 2, 5, 5)
+    with torch.no_grad():
+        assert shared_bias([module(posenc.FIRE(heads=2))], none, none).matrix.shape == (0, 2, 5, 5)
 
 
 def test_a_layer_is_built_without_a_position():
