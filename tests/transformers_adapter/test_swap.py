@@ -14,6 +14,7 @@ import posenc.attention
 from posenc.models import from_config
 from posenc.torch import module
 from posenc.transformers import swap
+from posenc.transformers.model_changes import largest_gap
 from transformers_adapter.tiny_models import TOKENS
 from transformers_adapter.tiny_models import model as small
 
@@ -312,3 +313,14 @@ def test_the_proof_fails_where_a_model_is_not_what_its_config_says() -> None:
         swap(one, posenc.NoPE(dim=HIDDEN))
     with pytest.raises(ValueError, match=r"a cast after loading rounds frequencies"):
         swap(model("Llama").bfloat16(), posenc.NoPE(dim=HIDDEN))
+
+
+def test_masked_logits_of_both_models_do_not_differ_and_other_infinities_do():
+    inf, nan = torch.inf, torch.nan
+    logits = torch.tensor([1.0, -inf, inf])
+    assert largest_gap(logits, logits.clone()) == 0.0
+    assert largest_gap(logits, torch.tensor([1.5, -inf, inf])) == 0.5
+    assert largest_gap(logits[:0], logits[:0]) == 0.0
+    others = ([1.0, 0.0, inf], [1.0, inf, inf], [nan, -inf, inf])
+    assert all(largest_gap(logits, torch.tensor(other)) == inf for other in others)
+    assert largest_gap(torch.tensor([nan]), torch.tensor([nan])) == inf

@@ -69,10 +69,14 @@ def few_tokens(model: Any, count: int, padded: int) -> tuple[Any, Any]:
 
 
 def largest_gap(ours: Any, theirs: Any) -> float:
-    """Largest difference of two tensors in float32; infinite where their shapes differ, or one is not finite."""
+    """Largest difference of two tensors in float32; infinite where shapes differ, or unequal numbers are not finite.
+
+    Equal infinities, as in logits that both models mask, do not differ.
+    """
     if ours.shape != theirs.shape:
         return math.inf
-    gap = float((ours.float() - theirs.float()).abs().max()) if ours.numel() else 0.0
+    gaps = (ours.float() - theirs.float()).abs().masked_fill(ours == theirs, 0.0)
+    gap = float(gaps.max()) if gaps.numel() else 0.0
     return gap if math.isfinite(gap) else math.inf
 
 
