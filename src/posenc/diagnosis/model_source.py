@@ -15,7 +15,7 @@ from posenc.models.config.converted_type import as_converted_from
 from posenc.models.config.json_file import is_manifest, load_config
 from posenc.models.config.reader import from_config
 from posenc.models.formats.gguf_read import from_gguf
-from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions
 from posenc.models.reordered_rows import with_encodings
 
 #: Scalings that depend on the length that is served.
@@ -24,10 +24,10 @@ NOUNS = {"expected": "the first side, what is meant", "actual": "the second side
 
 
 def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPositions:
-    """Set the pair layout of rotations in a model's text and first part; None leaves the model as it is."""
+    """Set the pair layout of rotations in a model's text, drafts and first part; None leaves the model as it is."""
 
     def paired(encoding: Encoding, group: LayerGroup) -> Encoding:
-        if not isinstance(encoding, RotaryEncoding) or group.part not in ("text", *model.parts[:1]):
+        if not isinstance(encoding, RotaryEncoding) or group.part not in ("text", DRAFT, *model.parts[:1]):
             return encoding
         changed = RotationUsage(encoding).with_rope(pairing=layout)
         return encoding if changed is None else changed.encoding

@@ -10,7 +10,7 @@ import numpy as np
 from posenc.compose import Partial
 from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.encodings.rotates.rope import RoPE
-from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions
 from posenc.models.pair_rotation import pair_rotation
 
 #: How far numbers of a GGUF file may be off, of themselves: it holds float32, formed in float32.
@@ -40,12 +40,14 @@ def in_same_terms(
 
 
 def with_encodings(model: ModelPositions, change: Callable[[Encoding, LayerGroup], Encoding]) -> ModelPositions:
-    """Return the model with `change` applied to every encoding of its groups."""
-    groups = (
-        replace(group, encodings=tuple(change(encoding, group) for encoding in group.encodings))
-        for group in model.groups
-    )
-    return replace(model, groups=tuple(groups))
+    """Return the model with `change` applied to every encoding of its groups and of its drafting layers."""
+
+    def changed(groups: tuple[LayerGroup, ...]) -> tuple[LayerGroup, ...]:
+        return tuple(
+            replace(group, encodings=tuple(change(encoding, group) for encoding in group.encodings)) for group in groups
+        )
+
+    return replace(model, groups=changed(model.groups), draft=changed(model.draft))
 
 
 def _rotated_by(model: ModelPositions) -> str:
@@ -57,9 +59,8 @@ def _rotated_by(model: ModelPositions) -> str:
 
 def _as_converted(model: ModelPositions, other: ModelPositions) -> tuple[ModelPositions, tuple[str, ...]]:
     """Return a GGUF or Meta model in the terms of `other`: pairs in halves, numbers equal up to float32; with notes."""
-    rotations = {
-        layer: group.rotary_encoding for group in other.groups for layer in group.layers if group.part == "text"
-    }
+    groups = [group for group in (*other.groups, *other.draft) if group.part in ("text", DRAFT)]
+    rotations = {layer: group.rotary_encoding for group in groups for layer in group.layers}
     notes: dict[str, None] = {}
 
     def converted(encoding: Encoding, group: LayerGroup) -> Encoding:
