@@ -111,10 +111,9 @@ def test_a_cache_refuses_what_would_be_appended_wrongly():
     assert cache.extended(k, k, torch.tensor([1, 2, 3], dtype=torch.uint8)).key_positions[0] == 2**24 + 1
     mixed = cache.extended(k, k, torch.tensor([0.0, 0.5, 2.0**24])).key_positions  # float64 holds all of them
     assert mixed.tolist() == [2**24 + 1, 2**24 + 3, 2**53, 0, 0.5, 2**24]
-    with jax.enable_x64(False):
-        narrow = Cache(*[jax.numpy.ones((1, 1, 3, 4), "float32")] * 2, jax.numpy.arange(3), "bhtd")
-        with pytest.raises(TypeError, match=r"^key_positions must be integers, as those in the cache are, where there"):
-            narrow.extended(narrow.k, narrow.v, jax.numpy.ones(3, "float32"))
+    narrow = Cache(*[jax.numpy.ones((1, 1, 3, 4), "float32")] * 2, jax.numpy.arange(3), "bhtd")
+    with pytest.raises(TypeError, match=r"^key_positions must be integers, as those in the cache are, where there"):
+        narrow.extended(narrow.k, narrow.v, jax.numpy.ones(3, "float32"))
     with pytest.raises(ValueError, match=r"^key_positions must have the sequences of those in the cache"):
         cache.extended(k, k, torch.zeros(2, 3, dtype=torch.int64))
 

@@ -178,12 +178,11 @@ def test_decoding_goes_on_where_each_row_stopped():
 @pytest.mark.parametrize(("cached", "dtype"), [(2**31 - 2, "int32"), (3_000_000_000, "uint32")])
 def test_decoding_does_not_wrap_where_jax_has_no_64_bit_numbers(cached, dtype):
     jax = pytest.importorskip("jax")
-    with jax.enable_x64(False):
-        array = jax.numpy.asarray(np.array([cached], dtype))
-        if cached < 2**31:
-            assert decoding(array, steps=2).tolist() == [[cached, cached + 1]]
-        with pytest.raises(ValueError, match=r"^cached.* must be below 2\^31 in magnitude where there are no 64-bit"):
-            decoding(array, steps=4)
+    array = jax.numpy.asarray(np.array([cached], dtype))
+    if cached < 2**31:
+        assert decoding(array, steps=2).tolist() == [[cached, cached + 1]]
+    with pytest.raises(ValueError, match=r"^cached.* must be below 2\^31 in magnitude where there are no 64-bit"):
+        decoding(array, steps=4)
 
 
 def test_difference_does_not_wrap_for_unsigned_positions():
