@@ -101,6 +101,36 @@ def test_models_are_compared_layer_by_layer() -> None:
     assert diff(from_config(LLAMA), from_config(LLAMA)).parts == ()
 
 
+DYNAMIC = LLAMA | {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}
+LONG_ROPE = LLAMA | {
+    "original_max_position_embeddings": 4096,
+    "rope_scaling": {"rope_type": "longrope", "short_factor": [1.0] * 32, "long_factor": [4.0] * 32, "factor": 2.0},
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "key", "value", "served", "measured"),
+    [(DYNAMIC, "factor", 4.0, "16,384", (1024, 8192)), (LONG_ROPE, "short_factor", [2.0] * 32, "4,096", (1024,))],
+)
+def test_a_difference_at_another_length_than_the_files_own_is_one(
+    config: Any, key: str, value: Any, served: str, measured: tuple[int, ...]
+) -> None:
+    other = config | {"rope_scaling": config["rope_scaling"] | {key: value}}
+    first, second = from_config(config), from_config(other)
+    found = diff(first, second)
+    assert (found.same, found.verdict, fingerprint(first) == fingerprint(second)) == (False, "differ", False)
+    assert [part.where for part in found.parts] == [f"text, layers 0-3, where {served} tokens are served"]
+    assert tuple(effect.position for effect in found.parts[0].effects) == measured
+    assert not diagnose(first, second).agree
+    assert diff(first, first).same
+
+
+def test_lists_of_which_no_length_takes_another_are_one_whatever_the_trained_length() -> None:
+    same = {"rope_scaling": LONG_ROPE["rope_scaling"] | {"short_factor": [4.0] * 32, "attention_factor": 1.0}}
+    first, second = (from_config(LONG_ROPE | same | {"original_max_position_embeddings": n}) for n in (4096, 2048))
+    assert diff(first, second).same
+
+
 def model(*layers: Any, **fields: Any) -> ModelPositions:
     """Layers as groups, whatever they are called."""
     groups: dict[Any, list[int]] = {}

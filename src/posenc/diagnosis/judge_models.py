@@ -13,7 +13,7 @@ from posenc.diagnosis.judge_weights import compare_weights, layout_of_side, weig
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.model_source import ModelSource, in_layout, other_lengths, served_at
+from posenc.diagnosis.model_source import ModelSource, in_layout
 from posenc.diagnosis.position_fields import GIVE, shown_by
 from posenc.diagnosis.remedies_in_files import by_keys_of_the_file, note_of_keys
 from posenc.diagnosis.verdict import Diagnosis
@@ -21,6 +21,7 @@ from posenc.models.checkpoints.conversion import RECEIPT
 from posenc.models.difference import diff, drafts_of_one
 from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions
 from posenc.models.reordered_rows import in_same_terms, with_encodings
+from posenc.models.served_length import other_lengths, served_at
 
 #: Mistakes about which layer does what, from which its windows follow.
 ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS) - {

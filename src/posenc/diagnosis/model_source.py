@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
-from posenc.diagnosis.rotation.rotation_usage import RotationUsage, rope_in_head
-from posenc.frequencies import DynamicNTK, LongRoPE
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage
 from posenc.models.checkpoints.conversion import layout_of_receipt
 from posenc.models.config.converted_type import as_converted_from
 from posenc.models.config.json_file import is_manifest, load_config
@@ -18,8 +17,6 @@ from posenc.models.formats.gguf_read import from_gguf
 from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions
 from posenc.models.reordered_rows import with_encodings
 
-#: Scalings that depend on the length that is served.
-BY_LENGTH = (DynamicNTK, LongRoPE)
 NOUNS = {"expected": "the first side, what is meant", "actual": "the second side, what is there"}
 
 
@@ -33,31 +30,6 @@ def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPosition
         return encoding if changed is None else changed.encoding
 
     return model if layout is None else with_encodings(model, paired)
-
-
-def served_at(model: ModelPositions, length: int) -> ModelPositions:
-    """Set the served length of the scalings in a model that depend on it: dynamic NTK and LongRoPE."""
-
-    def served(encoding: Encoding, group: LayerGroup) -> Encoding:
-        head = rope_in_head(encoding)
-        if head is None or not isinstance(head.rope.scaling, BY_LENGTH) or not isinstance(encoding, RotaryEncoding):
-            return encoding
-        changed = RotationUsage(encoding).with_scaling(length=length)
-        return encoding if changed is None else changed.encoding
-
-    return with_encodings(model, served)
-
-
-def other_lengths(*models: ModelPositions, served: int | None) -> list[int]:
-    """Lengths up to the served one, or of any prompt, at which scalings that depend on the length show more.
-
-    Dynamic NTK does nothing up to its trained length, and LongRoPE has a list for prompts up to it.
-    """
-    encodings = (encoding for model in models for group in model.groups for encoding in group.encodings)
-    scalings = (head.rope.scaling for encoding in encodings if (head := rope_in_head(encoding)) is not None)
-    trained = sorted({scaling.original for scaling in scalings if isinstance(scaling, BY_LENGTH)})
-    lengths = [*trained, *(2 * length for length in trained[-1:])]
-    return lengths if served is None else [length for length in lengths if length <= served]
 
 
 class ModelSource(NamedTuple):

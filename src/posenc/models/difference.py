@@ -20,6 +20,7 @@ from posenc.models.model_positions import (
 )
 from posenc.models.pair_rotation import pair_rotation
 from posenc.models.reordered_rows import in_same_terms
+from posenc.models.served_length import other_lengths, served_at
 
 #: Characters of a value that are shown: lists of divisors are longer.
 LONGEST = 100
@@ -285,10 +286,22 @@ def _groups(where: str, first: LayerGroup | None, second: LayerGroup | None) -> 
         return
     factors = tuple(_fields(_factors_of_group(first), _factors_of_group(second)))
     for one, other in list(encodings_by_door(first.encodings, second.encodings)) or [(None, None)]:
-        difference = _encodings(one, other, where)
+        difference = _at_served_lengths(one, other, where)
         if factors or not difference.same or difference.fields:
             yield replace(difference, same=difference.same and not factors, fields=(*difference.fields, *factors))
         factors = ()
+
+
+def _at_served_lengths(first: Encoding | None, second: Encoding | None, where: str) -> Difference:
+    """Compare encodings of models, which serve many lengths: at their own, else at the first that tells them apart."""
+    difference = _encodings(first, second, where)
+    for length in other_lengths(first, second) if difference.same else ():
+        other = _encodings(
+            served_at(first, length), served_at(second, length), f"{where}, where {length:,} tokens are served"
+        )
+        if not other.same:
+            return replace(other, effects=tuple(effect for effect in other.effects if effect.position <= length))
+    return difference
 
 
 def encodings_by_door(

@@ -26,6 +26,7 @@ from posenc.encodings.rotates.temperature import PowerTemperature, QueryTemperat
 from posenc.inspect.sinusoid_channels import sinusoid_channels
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import PairRotation, pair_rotation
+from posenc.models.served_length import other_lengths, served_at
 
 #: Characters of a fingerprint, four bits each: among a million encodings, two share one by chance once in 37 million
 #: tries.
@@ -39,7 +40,8 @@ def fingerprint(encoding: Any) -> str:
     width, a scaling by 1, the slopes of ALiBi by two rules that agree for this number of heads. Different: the pairing,
     since it says which channels of a checkpoint belong together. Not part of it: `numerics`, which says how numbers are
     rounded, how learned parameters are first drawn, and the keys that a query sees (`LayerGroup.window`). Encodings
-    inside encodings are compared one by one. Frequencies count to 40 digits, factors to 12.
+    inside encodings are compared one by one. Frequencies count to 40 digits, factors to 12. A model serves many
+    lengths: its fingerprint covers them all, where that of an encoding is of the one length that it states.
 
     Args:
         encoding: An encoding, `PerLayer`, or what `from_config` returns; None is a layer without positions.
@@ -102,8 +104,15 @@ def _(encoding: PerLayer) -> Form:
 
 @_form.register
 def _(encoding: ModelPositions) -> Form:
+    """What every layer uses, also at other served lengths, where frequencies depend on the length."""
+    parts = _parts(encoding)
+    served = ((length, _parts(served_at(encoding, length))) for length in other_lengths(encoding))
+    return ("model", *parts, *(("served", length, *other) for length, other in served if other != parts))
+
+
+def _parts(encoding: ModelPositions) -> list[Form]:
     """Part by part, what every layer uses; names of layer types count only where a layer has several attentions."""
-    parts = []
+    parts: list[Form] = []
     for part in sorted(encoding.parts):
         forms_of: dict[int, list[tuple[str, Form]]] = {}
         for group in encoding.of(part):
@@ -114,7 +123,7 @@ def _(encoding: ModelPositions) -> Form:
         for layer, forms in sorted(forms_of.items()):
             layers_of.setdefault(forms[0][1] if len(forms) == 1 else tuple(sorted(forms)), []).append(layer)
         parts.append((part, *((form, *layers) for form, layers in layers_of.items())))
-    return ("model", *parts)
+    return parts
 
 
 @_form.register
