@@ -18,7 +18,7 @@ from posenc.core.checked_attention import (
     checked_scale,
     checked_vectors,
     documents_of_tokens,
-    guard_of_order,
+    needed_order_guard,
     number_of_axes,
     repeated,
     token_positions,
@@ -181,7 +181,7 @@ def attention(
     logits = _logits(q, k, query_positions, key_positions, inside, checked_scale(scale, q), hidden, documents, lib)
     visible = _visible(logits, causal, mask, documents, lib)
     stated = mask is not None or documents is not None
-    guard = guard_of_order(*placed, axes, causal=causal, window=(None, None), stated=stated)
+    guard = needed_order_guard(*placed, axes, causal=causal, window=(None, None), stated=stated)
     logits = logits if guard is None else logits + lib.astype(guard, logits.dtype)
     weights = softmax(logits, visible, lib)
     output = _output(weights, v, query_positions, key_positions, inside, lib)

@@ -16,7 +16,8 @@ from posenc.encodings.scores._by_distance import ByDistance
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import attention, chosen_attention, module, strided, strided_attention
 from posenc.torch.attention_paths import clipped_distances, skewed_path, strided_path, tiles
-from posenc.torch.attention_paths.arguments import AttentionArguments, checked_call
+from posenc.torch.attention_paths.arguments import AttentionArguments, attention_call
+from posenc.torch.attention_paths.rotated_vectors import rotated_vectors
 
 HEADS, KEY_HEADS, WIDTH, BATCH = 12, 4, 8, 2
 RECORDS = [sample for row in posenc.CATALOG for sample in row.samples if not isinstance(sample, AdditiveEncoding)]
@@ -109,7 +110,7 @@ def test_every_encoding_attends_as_the_reference_does_with_its_gradients():
 def test_tiles_of_three_queries_give_what_all_at_once_do():
     def check(encoding):
         asked = with_gradients(case(encoding))
-        call = checked_call(
+        call = attention_call(
             AttentionArguments(
                 **asked,
                 layout="bhtd",
@@ -307,7 +308,7 @@ def test_what_every_key_is_asked_alike_comes_to_it_rotated_rounded_and_under_any
 
 def causal_call(asked):
     """What `attention` collects of a causal call with nothing else stated."""
-    return checked_call(
+    return attention_call(
         AttentionArguments(
             **asked,
             layout="bhtd",
@@ -325,7 +326,7 @@ def causal_call(asked):
 def test_weights_that_vanish_are_left_out_with_the_same_bits():
     asked = case(posenc.ALiBi(heads=12), 700, 700, torch.float32)
     call = causal_call(asked)
-    q, k, v = tiles.rotated_vectors(call)
+    q, k, v = rotated_vectors(call)
     bias = strided(asked["encodings"][0], asked["query_positions"], asked["key_positions"], causal=True)
     numbers = strided_path._without_vanishing_weights(call, q, k, bias.numbers)
     assert (torch.isneginf(numbers) & ~torch.isneginf(bias.numbers)).any()

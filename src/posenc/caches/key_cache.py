@@ -288,7 +288,7 @@ def check_rotates_keys(encoding: Any) -> None:
     """Refuse an encoding that leaves keys as they are: one that rotates values, or changes queries alone."""
     validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates, RoPE(dim=64), say")
     held = held_encodings([encoding])[0][0]
-    if held.door == "value_rotations" or not rotates_keys(held):
+    if held.call_field == "value_rotations" or not rotates_keys(held):
         raise ValueError(
             f"encoding must rotate keys; got {type(encoding).__name__}, which leaves them as they are. Give the "
             "encoding of keys, RoPE(dim=64), say."

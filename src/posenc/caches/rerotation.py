@@ -72,7 +72,7 @@ def rerotated(
     old, new = _rotation_of("encodings", encodings), _rotation_of("to", to)
     operators = (_operator(old, cache.key_positions), _operator(new, positions))
     step = composed(operators[1], operators[0])
-    values = old.door == "value_rotations"
+    values = old.call_field == "value_rotations"
     moved = _rotated(cache.v if values else cache.k, step)
     k, v = (cache.k, moved) if values else (moved, cache.v)
     return replace(cache, k=k, v=v, key_positions=positions, rotated_by=rotation_fingerprint(to))
@@ -218,7 +218,7 @@ def _rotation_of(name: str, encodings: Encodings) -> HeldEncoding:
 
 def _operator(held: HeldEncoding, positions: Tensor) -> Operator:
     """Rotation of keys or values at their positions, with float64 tables."""
-    role = held.encoding.roles[-1] if held.door == "rotations" else "value"
+    role = held.encoding.roles[-1] if held.call_field == "rotations" else "value"
     params = None if held.params is None else {name: value.detach() for name, value in held.params.items()}
     operator: Operator = held.encoding.rotation(positions, params, role=role, dtype=torch.float64)
     return operator

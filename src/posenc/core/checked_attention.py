@@ -223,7 +223,7 @@ def check_causal(causal: bool, queries: int, keys: int) -> bool:
     return causal
 
 
-def guard_of_order(
+def needed_order_guard(
     query_positions: Positions, key_positions: Positions, axes: int, *, causal: bool, window: Window, stated: bool
 ) -> Any:
     """Guard against positions that contradict a mask by index; see `order_guard`.
@@ -263,7 +263,7 @@ def checked_hidden(hidden: Any, encodings: Sequence[Encoding], q: Any, k: Any, k
     return hidden
 
 
-def check_keys_unrotated(keys_rotated: bool, encodings: Sequence[Encoding]) -> bool:
+def checked_keys_rotated(keys_rotated: bool, encodings: Sequence[Encoding]) -> bool:
     """Refuse rotated keys where an encoding reads them as they are; return whether keys come rotated."""
     scores = [encoding for encoding in encodings if isinstance(encoding, AttentionScore)]
     if validation.truth("keys_rotated", keys_rotated) and scores:

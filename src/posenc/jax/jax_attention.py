@@ -14,13 +14,13 @@ from posenc.core.checked_attention import (
     Window,
     check_causal,
     check_fits,
-    check_keys_unrotated,
     checked_hidden,
+    checked_keys_rotated,
     checked_scale,
     checked_vectors,
     checked_window,
     documents_of_tokens,
-    guard_of_order,
+    needed_order_guard,
     number_of_axes,
     token_positions,
 )
@@ -134,8 +134,8 @@ def attention(
         documents_of_tokens(documents, q, k),
         checked_hidden(hidden, inside, q, k, jax.Array, "an array"),
         checked_scale(scale, q),
-        check_keys_unrotated(keys_rotated, inside),
-        guard_of_order(queries, keys, axes, causal=causal, window=window, stated=stated),
+        checked_keys_rotated(keys_rotated, inside),
+        needed_order_guard(queries, keys, axes, causal=causal, window=window, stated=stated),
     )
     output = _attended(arguments, impl)
     output = output if arguments.guard is None else output + arguments.guard.astype(output.dtype)

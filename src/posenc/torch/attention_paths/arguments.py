@@ -16,16 +16,16 @@ from posenc.core.checked_attention import (
     check_fits,
     check_head_count,
     check_inside,
-    check_keys_unrotated,
     check_learns_nothing,
     check_list,
     check_mask_axes,
     checked_hidden,
+    checked_keys_rotated,
     checked_scale,
     checked_vectors,
     checked_window,
     documents_of_tokens,
-    guard_of_order,
+    needed_order_guard,
     number_of_axes,
     token_positions,
 )
@@ -86,7 +86,7 @@ class HeldEncoding:
     params: Params | None
 
     @property
-    def door(self) -> str:
+    def call_field(self) -> str:
         """Name of the `AttentionCall` field for it: "rotations", "value_rotations", "biases" or "scores"."""
         if isinstance(self.encoding, RotaryEncoding):
             return "value_rotations" if "value" in self.encoding.roles else "rotations"
@@ -163,7 +163,7 @@ class AttentionCall:
         return any(x is not None and x.requires_grad for x in tensors)
 
 
-def checked_call(given: AttentionArguments) -> AttentionCall:
+def attention_call(given: AttentionArguments) -> AttentionCall:
     """Check the arguments of `attention`; raise a TypeError or ValueError that names the wrong one."""
     check_alike(q=given.q, k=given.k, v=given.v)
     q, k, v = checked_vectors(given.q, given.k, given.v, given.layout)
@@ -181,7 +181,7 @@ def checked_call(given: AttentionArguments) -> AttentionCall:
         check_shared(each, q, k, at.array, to.array, causal)
     doors: dict[str, list[HeldEncoding]] = {door: [] for door in ("rotations", "value_rotations", "biases", "scores")}
     for one in held:
-        doors[one.door].append(one)
+        doors[one.call_field].append(one)
     return AttentionCall(
         q,
         k,
@@ -197,8 +197,8 @@ def checked_call(given: AttentionArguments) -> AttentionCall:
         hidden=checked_hidden(given.hidden, encodings, q, k, torch.Tensor, "a tensor"),
         scale=checked_scale(given.scale, q),
         dropout=validation.real("dropout", given.dropout, 0.0, 1.0),
-        keys_rotated=check_keys_unrotated(given.keys_rotated, encodings),
-        guard=guard_of_order(at, to, axes, causal=causal, window=window, stated=stated),
+        keys_rotated=checked_keys_rotated(given.keys_rotated, encodings),
+        guard=needed_order_guard(at, to, axes, causal=causal, window=window, stated=stated),
         queries=q.shape[2],
         keys=k.shape[2],
     )

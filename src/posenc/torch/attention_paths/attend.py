@@ -17,7 +17,8 @@ from posenc.core.doors import Documents, Encoding
 from posenc.core.rotation import Layout
 from posenc.encodings.scores._gathers import needs_all_keys
 from posenc.torch.attention_paths import reflected_path, skewed_path, strided_path, tiles
-from posenc.torch.attention_paths.arguments import AttentionArguments, AttentionCall, checked_call
+from posenc.torch.attention_paths.arguments import AttentionArguments, AttentionCall, attention_call
+from posenc.torch.attention_paths.rotated_vectors import rotated_back, rotated_vectors
 from posenc.torch.attention_paths.shared_bias import SharedBias
 from posenc.torch.attention_paths.visible import visible
 from posenc.torch.modules.encoding_module import EncodingModule
@@ -126,7 +127,7 @@ def attention(
 
 def attended(given: AttentionArguments, impl: Impl) -> Any:
     """The output of `attention` for these arguments."""
-    call = checked_call(given)
+    call = attention_call(given)
     output = PATHS[choose(call, impl).impl].attend(call)
     output = output if call.guard is None else output + call.guard.to(output.dtype)
     return output if given.layout == "bhtd" else output.transpose(1, 2)
@@ -194,7 +195,7 @@ def chosen_attention(
         q, k, v, query_positions, key_positions, layout, encodings, causal, window, sliding_window, mask,
         documents, hidden, scale, dropout, keys_rotated,
     )  # fmt: skip
-    return choose(checked_call(given), impl)
+    return choose(attention_call(given), impl)
 
 
 @dataclass(frozen=True)
@@ -258,7 +259,7 @@ def _needs_all_at_once(call: AttentionCall) -> str | None:
 
 
 def _sdpa(call: AttentionCall) -> Any:
-    q, k, v = tiles.rotated_vectors(call)
+    q, k, v = rotated_vectors(call)
     output = scaled_dot_product_attention(
         q,
         k,
@@ -268,7 +269,7 @@ def _sdpa(call: AttentionCall) -> Any:
         scale=call.scale,
         enable_gqa=not validation.equals_one_of(q.shape[1], k.shape[1]),
     )
-    return tiles.rotated_back(call, output, call.query_positions)
+    return rotated_back(call, output, call.query_positions)
 
 
 def _sdpa_unsupported(call: AttentionCall) -> str | None:

@@ -26,7 +26,7 @@ from posenc.core.checked_positions import checked
 from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.core.rotation import Layout
 from posenc.torch.attention_paths import gated_cache, reflected_cache
-from posenc.torch.attention_paths.arguments import AttentionArguments, checked_call, held_encodings
+from posenc.torch.attention_paths.arguments import AttentionArguments, attention_call, held_encodings
 from posenc.torch.attention_paths.attend import IMPLS, Impl, attended
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
@@ -237,7 +237,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         self, x: Tensor, new: AttentionCache, cache: AttentionCache | None, mask: Any
     ) -> tuple[Tensor, AttentionCache]:
         """Take a `step` with a cache of reflected keys, which are kept as its last token sees them (PaTH)."""
-        call = checked_call(self._arguments(x, new.key_positions, new, None, None, keys_rotated=False))
+        call = attention_call(self._arguments(x, new.key_positions, new, None, None, keys_rotated=False))
         old = AttentionCache(new.k, new.v[:, :0], new.key_positions[..., :0], x[:, :0]) if cache is None else cache
         at = _joined(old.key_positions, new.key_positions, x.shape[0], 1)
         guard = reflected_cache.guard_of_cache(old.key_positions, at, old.seen_from)
@@ -390,7 +390,7 @@ def rotate_keys(
     heads: Any = next(filter(None, (getattr(each.encoding, "heads", None) for each in rotations)), k.shape[1])
     k, v = repeated(k, heads), repeated(v, heads)
     for each in rotations:
-        if each.door == "value_rotations":
+        if each.call_field == "value_rotations":
             v = rotate_at(each.encoding, each.params, v, key_positions, "value", "bhtd")
         else:
             k = rotate_at(each.encoding, each.params, k, key_positions, "key", "bhtd")

@@ -11,7 +11,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from posenc.core import validation
 from posenc.torch.attention_paths.arguments import AttentionCall
 from posenc.torch.attention_paths.kernel_biases import score_mod
-from posenc.torch.attention_paths.tiles import rotated_back, rotated_vectors
+from posenc.torch.attention_paths.rotated_vectors import rotated_back, rotated_vectors
 from posenc.torch.attention_paths.visible import window_sides
 
 

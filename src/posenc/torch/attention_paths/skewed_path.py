@@ -19,7 +19,8 @@ from posenc.torch.attention_paths import clipped_distances
 from posenc.torch.attention_paths.arguments import AttentionCall, HeldEncoding
 from posenc.torch.attention_paths.clipped_distances import FarSide, NearKeys
 from posenc.torch.attention_paths.diagonals import askew, upright
-from posenc.torch.attention_paths.tiles import adds_to_output, new_output, rotated_back, rotated_vectors
+from posenc.torch.attention_paths.rotated_vectors import rotated_back, rotated_vectors
+from posenc.torch.attention_paths.tiles import adds_to_output, new_output
 from posenc.torch.attention_paths.visible import (
     is_transformed,
     key_range,

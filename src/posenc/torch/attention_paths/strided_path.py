@@ -11,8 +11,9 @@ from torch.autograd.function import once_differentiable
 from posenc.core import arrays
 from posenc.core.checked_attention import repeated
 from posenc.torch.attention_paths.arguments import AttentionCall
+from posenc.torch.attention_paths.rotated_vectors import rotated_back, rotated_vectors
 from posenc.torch.attention_paths.strided_bias import StridedBias, strided, strided_attention
-from posenc.torch.attention_paths.tiles import rotated_back, rotated_vectors, softmax_
+from posenc.torch.attention_paths.tiles import softmax_
 from posenc.torch.attention_paths.visible import (
     FEWEST_QUERIES,
     SMALLEST_POWER,

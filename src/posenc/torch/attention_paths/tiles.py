@@ -1,7 +1,4 @@
-"""Attention in tiles of queries: any encoding, in memory that grows with the tokens and not with their square.
-
-The other paths rotate queries, keys and values by `rotated_vectors` of this file, too.
-"""
+"""Attention in tiles of queries: any encoding, in memory that grows with the tokens and not with their square."""
 
 from __future__ import annotations
 
@@ -19,6 +16,7 @@ from posenc.core.checked_positions import Positions, checked
 from posenc.core.doors import AttentionScore
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.torch.attention_paths.arguments import AttentionCall, HeldEncoding
+from posenc.torch.attention_paths.rotated_vectors import rotated_back, rotated_vectors
 from posenc.torch.attention_paths.visible import (
     SMALLEST_POWER,
     comparable,
@@ -30,7 +28,6 @@ from posenc.torch.attention_paths.visible import (
     visible,
     with_hidden_keys,
 )
-from posenc.torch.modules.one_call import rotate_at, rotate_pair_at
 
 #: Numbers in the logits of a tile, 8 MiB in float32; what makes a bias or a score takes several times as much.
 NUMBERS = 1 << 21
@@ -81,37 +78,6 @@ def new_output(call: AttentionCall, q: Any, v: Any) -> Any:
     lib = arrays.library(q)
     alone = call.recorded or lib.compiling() or (q.device.type == "cpu" and not lib.concrete(q)) or is_transformed()
     return None if alone else q.new_empty((*q.shape[:3], v.shape[-1]))
-
-
-def rotated_vectors(call: AttentionCall) -> tuple[Any, Any, Any]:
-    """Queries, keys and values after the rotations that act on them."""
-    q, k, v, query, key = call.q, call.k, call.v, call.query, call.key
-    rotations = (*call.rotations, *call.value_rotations)
-    if any(getattr(rotation.encoding, "heads", None) for rotation in rotations):  # a rotation for each head of q
-        k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
-    if call.keys_rotated:
-        for rotation in call.rotations:
-            q = rotate_at(rotation.encoding, rotation.params, q, query, "query", "bhtd")
-        return q, k, v
-    for rotation in call.rotations:
-        encoding, params = rotation.encoding, rotation.params
-        if query is key:
-            q, k = rotate_pair_at(encoding, params, q, k, query, "bhtd")
-        else:
-            q, k = (
-                rotate_at(encoding, params, q, query, "query", "bhtd"),
-                rotate_at(encoding, params, k, key, "key", "bhtd"),
-            )
-    for rotation in call.value_rotations:
-        v = rotate_at(rotation.encoding, rotation.params, v, key, "value", "bhtd")
-    return q, k, v
-
-
-def rotated_back(call: AttentionCall, output: Any, query: Any) -> Any:
-    """Rotate the output back at the positions of its queries, to undo rotations of values."""
-    for rotation in call.value_rotations[::-1]:
-        output = rotate_at(rotation.encoding, rotation.params, output, query, "output", "bhtd")
-    return output
 
 
 def adds_to_output(score: Any) -> bool:

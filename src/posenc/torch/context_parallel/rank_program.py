@@ -76,8 +76,8 @@ def _of_own_queries(call: RankCall) -> RankProgram:
 
 def _rotates_keys_first(call: RankCall) -> bool:
     """Whether each rank can rotate its keys before they are gathered: no score reads them, and heads rotate alike."""
-    doors = {each.door for each in call.held}
-    own = (getattr(each.encoding, "heads", None) for each in call.held if "rotations" in each.door)
+    doors = {each.call_field for each in call.held}
+    own = (getattr(each.encoding, "heads", None) for each in call.held if "rotations" in each.call_field)
     return "scores" not in doors and bool(doors & {"rotations", "value_rotations"}) and not any(own)
 
 
@@ -143,7 +143,7 @@ def _of_some_heads(call: RankCall) -> RankProgram:
     back = yield ExchangeRequest([sharding.shard(output, other, axis=2) for other in range(several)])
     output = torch.cat(back, 1)
     for each in early[::-1]:
-        if each.door == "value_rotations":
+        if each.call_field == "value_rotations":
             output = rotate_at(each.encoding, each.params, output, _own_positions(call), "output", "bhtd")
     return output
 
@@ -157,7 +157,7 @@ def _rotated_before(call: RankCall, early: Sequence[HeldEncoding], inside: Seque
         _own_positions(call),
     )
     for each in early:
-        if each.door == "value_rotations":
+        if each.call_field == "value_rotations":
             v = rotate_at(each.encoding, each.params, v, positions, "value", "bhtd")
         else:
             q = rotate_at(each.encoding, each.params, q, positions, "query", "bhtd")
@@ -168,7 +168,7 @@ def _rotated_before(call: RankCall, early: Sequence[HeldEncoding], inside: Seque
 
 def _with_some_heads(held: HeldEncoding, own: slice) -> HeldEncoding:
     """Restrict a bias to the heads of this rank; other encodings stay as they are."""
-    if held.door != "biases":
+    if held.call_field != "biases":
         return held
     return replace(held, encoding=BiasOfSomeHeads(own.stop - own.start, held.encoding, own.start))
 

@@ -109,7 +109,7 @@ def sharded_attention(
             "group."
         )
     given = _Given(sharding, encodings, causal, window, sliding_window, scale)
-    call = _checked_call(given, dist.get_rank(group), (q, k, v), positions, hidden, layout)
+    call = _attention_call(given, dist.get_rank(group), (q, k, v), positions, hidden, layout)
     output = run_on_group(program_of_rank(call), group)
     return output if layout == "bhtd" else output.transpose(1, 2)
 
@@ -169,20 +169,20 @@ def simulated_attention(
     validation.instance("sharding", sharding, Sharding, "a Sharding of posenc.positions")
     given = _Given(sharding, encodings, causal, window, sliding_window, scale)
     row = replace(sharding, ranks=1, scheme="contiguous")
-    whole = _checked_call(replace(given, sharding=row), 0, (q, k, v), positions, hidden, layout)
+    whole = _attention_call(replace(given, sharding=row), 0, (q, k, v), positions, hidden, layout)
     tokens, axes, positions = 2 if layout == "bhtd" else 1, whole.axes, whole.positions
     programs = []
     for rank in range(sharding.ranks):
         vectors = sharding.shard(q, rank, axis=tokens), sharding.shard(k, rank, axis=tokens)
         placed = None if positions is None else sharding.shard(positions, rank, axis=-1 if axes == 1 else -2)
         read = None if hidden is None else sharding.shard(hidden, rank, axis=1)
-        call = _checked_call(given, rank, (*vectors, sharding.shard(v, rank, axis=tokens)), placed, read, layout)
+        call = _attention_call(given, rank, (*vectors, sharding.shard(v, rank, axis=tokens)), placed, read, layout)
         programs.append(program_of_rank(call))
     output = sharding.unshard(run_together(programs), axis=2)
     return output if layout == "bhtd" else output.transpose(1, 2)
 
 
-def _checked_call(
+def _attention_call(
     given: _Given, rank: int, vectors: tuple[Tensor, Tensor, Tensor], positions: Any, hidden: Any, layout: Layout
 ) -> RankCall:
     """Arguments of a rank, checked before anything is exchanged, so that a mistake stops every rank at once."""
@@ -244,5 +244,5 @@ def _check_heads(held: Sequence[HeldEncoding], sharding: Sharding, q: Tensor) ->
         return
     sharding.heads(0, q.shape[1])
     scores = [each.encoding for each in held if isinstance(each.encoding, AttentionScore)]
-    own = [each.encoding for each in held if each.door == "rotations" and getattr(each.encoding, "heads", None)]
+    own = [each.encoding for each in held if each.call_field == "rotations" and getattr(each.encoding, "heads", None)]
     check_heads_suffice(scores, own, q.shape[1] // sharding.ranks, q.shape[1])
