@@ -21,6 +21,8 @@ from transformers_adapter.trace_plants import (
     in_chunks,
     kept_rows_counted,
     padded,
+    plant,
+    read_to,
     window_too_long,
     with_ring,
 )
@@ -162,6 +164,23 @@ def test_the_first_wrong_token_is_told() -> None:
     assert finding.sentence.startswith(
         "Call 1, layer 0, row 0: the query of token 8 is rotated to position 0 where 8 is meant."
     )
+
+
+@pytest.mark.parametrize(
+    ("ends", "behind", "name"),
+    [
+        ((8, 9, 16, 24), False, "positions restarted"),
+        ((1, 2, 8, 16), False, "positions restarted"),
+        ((1, 2, 8, 16), True, "one position behind"),
+        ((1, 2, 3, 4), True, "one position behind"),
+    ],
+)
+def test_a_lone_token_at_0_is_told_from_one_position_behind(ends: tuple[int, ...], behind: bool, name: str) -> None:
+    model = built("llama")
+    plant(model, lambda ids: ids - ((ids > 0).long() if behind else ids[..., :1]))
+    (finding,) = traced_run(model, lambda model: read_to(model, ends)).check().findings
+    assert finding.name == name
+    assert f"token {ends[0]} is rotated to position 0 where {ends[0]} is meant" in finding.sentence
 
 
 def test_padding_under_a_rotation_is_a_note_and_no_alarm() -> None:

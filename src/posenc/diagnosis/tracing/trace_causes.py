@@ -80,16 +80,11 @@ def _suffix(wrong: WrongPositions) -> bool:
 
 
 def _restarted(wrong: WrongPositions) -> bool:
-    call = wrong.call
-    if call.start == 0 or (call.count < 2 and not _all_restart(wrong)):
+    """Whether the call begins at 0; after a first call of one token, later calls tell that from one behind."""
+    if wrong.call.start == 0 or (wrong.later and _one_behind(wrong)):
         return False
     counted = np.maximum(np.cumsum(wrong.real) - 1, 0)
-    return wrong.used_are(counted) or wrong.used_are(np.arange(call.count))
-
-
-def _all_restart(wrong: WrongPositions) -> bool:
-    """Whether a lone token stands at 0, and no later call of several tokens is off by one number at both its ends."""
-    return bool(np.all(wrong.used == 0)) and all(len(gap) < 2 or gap[-1, 0] != gap[0, 0] for gap in wrong.later)
+    return wrong.used_are(counted) or wrong.used_are(np.arange(wrong.call.count))
 
 
 def _block_restarted(wrong: WrongPositions) -> bool:
