@@ -88,6 +88,20 @@ def test_what_cannot_be_audited_is_refused() -> None:
         audit(built("llama"), most_weights=10)
 
 
+@pytest.mark.parametrize("error", [RuntimeError("no kernel"), KeyError("rope"), IndexError("index out of range")])
+@pytest.mark.parametrize("length", [16, 24])
+def test_an_error_at_any_length_is_shown_as_it_was(error: Exception, length: int) -> None:
+    def failing(*given: Any, **named: Any) -> None:
+        raise error
+
+    model = built("llama")
+    model.model.layers[1].forward = failing
+    with pytest.raises(ValueError, match=r"^model must run over") as told:
+        audit(model, length=length)
+    assert f"{length} tokens; got LlamaForCausalLM, which raises {type(error).__name__}: {error}." in str(told.value)
+    assert told.value.__cause__ is error
+
+
 def test_products_in_tf32_are_asked_for_and_taken_back() -> None:
     tokens, near = drawn(2, 8), torch.arange(8)
     found, allowed = _in_tf32(built("llama"), tokens, near, near + 100 * (near > 3))

@@ -26,6 +26,8 @@ ALLOWED = 4.0
 #: Positions at which narrow types are tried, where the model reaches that far.
 FAR = 8192
 ROWS, FIRST_WORD = 3, 10
+#: Fewest tokens of a row, so that every check has some on both sides of what it divides.
+SHORTEST = 16
 #: Float32 rounds a frequency, and its product with a position, by so much of the angle.
 ANGLE_ERROR = 2.0**-23
 #: How far states are apart, and how far rounding may move them, for each state.
@@ -51,7 +53,7 @@ def audit(model: Any, *, length: int = 24, seed: int = 0, most_weights: int = 2_
 
     Raises:
         TypeError: `model` is no loaded model of transformers, or a number no whole one.
-        ValueError: A number is out of range, or the model has more weights than `most_weights`.
+        ValueError: A number is out of range, the model does not run, or has more weights than `most_weights`.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -61,7 +63,7 @@ def audit(model: Any, *, length: int = 24, seed: int = 0, most_weights: int = 2_
         ['batch', 'left padding', 'left padding with ids', 'packed']
     """
     check_reads_tokens(model)
-    validation.integer("length", length, 16, 1 << 14)
+    validation.integer("length", length, SHORTEST, 1 << 14)
     validation.integer("most_weights", most_weights, 1, 2**63 - 1)
     weights = sum(weight.numel() for weight in model.parameters())
     if weights > most_weights:
@@ -116,17 +118,31 @@ def _position_ids_do_nothing(model: Any, tokens: torch.Tensor) -> str | None:
     """Why position_ids cannot be given; None where they change what the model computes."""
     if "position_ids" not in inspect.signature(model.forward).parameters:
         return "the model takes no position_ids"
-    with torch.no_grad():
-        ids = torch.arange(tokens.shape[1], device=tokens.device)[None]
-        try:
-            one, two = (model(tokens[:1], position_ids=own, use_cache=False)[0] for own in (ids, ids // 2))
-        except (IndexError, RuntimeError, ValueError) as error:
-            problem = f"{type(error).__name__}: {error}".split("\n")[0][:200]
-            raise ValueError(
-                f"length must be one that the model reads; got {tokens.shape[1]}, with which {type(model).__name__} "
-                f"raises {problem}. Give fewer tokens."
-            ) from error
+    try:
+        one, two = _with_position_ids(model, tokens)
+    except Exception as error:
+        raise ValueError(_no_run(model, tokens, error)) from error
     return None if not torch.equal(one, two) else "position_ids change nothing"
+
+
+def _with_position_ids(model: Any, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits of the first row at positions 0, 1, 2, ..., and at 0, 0, 1, 1, ...."""
+    ids = torch.arange(tokens.shape[1], device=tokens.device)[None]
+    with torch.no_grad():
+        one, two = (model(tokens[:1], position_ids=own, use_cache=False)[0] for own in (ids, ids // 2))
+    return one, two
+
+
+def _no_run(model: Any, tokens: torch.Tensor, error: Exception) -> str:
+    """Message for a first run that failed: on its length only where the shortest row runs, else on the model."""
+    kind, count = type(model).__name__, tokens.shape[1]
+    problem = f"{type(error).__name__}: {error}".split("\n")[0][:200]
+    try:
+        _with_position_ids(model, tokens[:, :SHORTEST])
+    except Exception:  # mostly the same error; the first one is of the row that was asked for
+        return f"model must run over {count} tokens; got {kind}, which raises {problem}. Give a model that runs."
+    got = f"got {count}, with which {kind} raises {problem}"
+    return f"length must be one that the model reads; {got}. Give fewer tokens."
 
 
 def _not_compared(name: str, sentence: str, reason: str) -> AuditResult:
