@@ -21,6 +21,7 @@ from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
 from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
 from posenc.encodings.adds.learned import Learned
+from posenc.models.config.sight_rules import hides_later_keys
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
 TOKENS_FIRST = "three axes were read as (tokens, heads, dim), as they agree so; layout='bthd' says it"
@@ -62,7 +63,7 @@ def judge_arrays(
     if not isinstance(wanted, ModelPositions):
         return verdict
     is_text = all(group.part == "text" for group in groups)
-    causal = True if is_text and wanted.model_type in CAUSAL_TYPES else None
+    causal = True if is_text and wanted.model_type in CAUSAL_TYPES and hides_later_keys(wanted) else None
     mask = judge_mask(groups, named_arrays(arrays), wanted.windows_known, causal)
     if mask is None or verdict.explained:
         return verdict if mask is None else merged_diagnosis([verdict, mask])

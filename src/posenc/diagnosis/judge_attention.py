@@ -15,6 +15,7 @@ from posenc.diagnosis.placed_media import tokens_together
 from posenc.diagnosis.position_fields import PositionField, shown_by
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
+from posenc.models.config.sight_rules import sees_later_keys
 from posenc.models.model_positions import LayerGroup, ModelPositions, layer_ranges
 
 #: How far a factor of logits may be off, of itself, by the type of the vectors.
@@ -119,8 +120,11 @@ def _is_causal(part: str, captured: Capture, config: Mapping[str, Any]) -> bool 
     if part != "text" or not captured.attends:
         return None
     text = config.get("text_config") or config
-    if text.get("use_bidirectional_attention") in (True, "all") or captured.attends == "both":
+    sees = sees_later_keys(config)
+    if sees or captured.attends == "both":
         return False
+    if sees is None:
+        return None
     return bool(text.get("is_decoder")) if captured.attends == "either" else True
 
 

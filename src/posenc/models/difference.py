@@ -18,6 +18,7 @@ from posenc.models.model_positions import (
     layer_ranges,
     windows_of_layers,
 )
+from posenc.models.notes import AsStated, Idle
 from posenc.models.pair_rotation import pair_rotation
 from posenc.models.reordered_rows import in_same_terms
 from posenc.models.served_length import other_lengths, served_at
@@ -126,17 +127,21 @@ def not_compared_lines(not_compared: tuple[str, ...]) -> list[str]:
 def not_read_of_either(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
     """Return the unread features of either model, tagged by side where only one has them.
 
-    Keys that a class of transformers ignores are among them where one side states another value or none: other
-    programs read some of these keys.
+    Keys that nothing compares but as they are stated are among them where one side states another value or none. Some
+    of them a class of transformers ignores, and other programs read.
     """
     stated = [{note.stated for note in model.idle} for model in (first, second)]
     sides = {
-        side: (*model.not_read, *(f"{note}; others may" for note in model.idle if note.stated not in other))
+        side: (*model.not_read, *(_of_one(note) for note in model.idle if note.stated not in other))
         for side, model, other in (("first", first, stated[1]), ("second", second, stated[0]))
     }
     notes = dict.fromkeys((*sides["first"], *sides["second"]))
     alone = {note: [side for side, own in sides.items() if note in own] for note in notes}
     return tuple(f"{note} (the {having[0]} alone)" if len(having) == 1 else str(note) for note, having in alone.items())
+
+
+def _of_one(note: Idle) -> str:
+    return str(note) if isinstance(note, AsStated) else f"{note}; others may"
 
 
 def diff(first: Any, second: Any) -> Difference:

@@ -21,6 +21,12 @@ class Idle(str):
         return f"{place.rpartition('.')[2]} = {value}"
 
 
+class AsStated(Idle):
+    """A note on a key of which two models are compared in no more than whether both state it."""
+
+    __slots__ = ()
+
+
 class Waived(NotRead):
     """A note on a key that concerns positions, which the caller lets go unread."""
 

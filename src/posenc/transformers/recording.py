@@ -22,6 +22,7 @@ from transformers.models.auto.modeling_auto import (
 from posenc.core import validation
 from posenc.diagnosis.model_capture import Capture, Recorded
 from posenc.diagnosis.placed_media import GIVEN
+from posenc.models.config.sight_rules import sees_later_keys
 from posenc.transformers.attention_recorder import AttentionRecorder, RecordedPlace, place_of
 from posenc.transformers.model_changes import evaluating, replace_attribute
 from posenc.transformers.model_hooks import observe_rotations, position_tables
@@ -302,6 +303,16 @@ def attends_of(config: Any) -> Literal["causal", "both", "either", ""]:
     if types & set(MODEL_FOR_MASKED_LM_MAPPING_NAMES):
         return "either" if predicts_next else "both"
     return "causal" if predicts_next else ""
+
+
+def attends_as_stated(config: Any) -> Literal["causal", "both", "either", ""]:
+    """Attention by the flags of a config, where they let queries see later keys; else as `attends_of` says."""
+    if not hasattr(config, "to_json_string"):
+        return attends_of(config)
+    sees = sees_later_keys(json.loads(config.to_json_string()))
+    if sees is None:
+        return ""
+    return "both" if sees else attends_of(config)
 
 
 def _whole_types(config: Any) -> set[str]:

@@ -8,11 +8,12 @@ from posenc.core.rotation import PairLayout
 from posenc.models.config.fields import Fields
 from posenc.models.config.model_type import Groups, ModelType, neutral_keys
 from posenc.models.config.rotary_layers import rotary_groups
+from posenc.models.config.sight_rules import notes_of_later_keys
 from posenc.models.model_positions import Value
 
 
-def groups_of_config(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups:
-    """Read the groups of one config; `layout` is that of the pairs in converted rows."""
+def groups_of_config(fields: Fields, row: ModelType, model_type: str, layout: PairLayout | None) -> Groups:
+    """Read the groups of one config, with notes in `fields`; `layout` is that of the pairs in converted rows."""
     fields.mark_used(*row.ignored_keys, *neutral_keys(fields, row))
     tables = tuple(group for table in row.tables for group in table(fields))
     layers = row.reader(fields) if row.reader else None
@@ -20,6 +21,7 @@ def groups_of_config(fields: Fields, row: ModelType, layout: PairLayout | None) 
         layers = rotary_groups(fields, row if layout is None else replace(row, pairing=layout))
     length = _declared_length(fields)
     groups = tuple(replace(group, length=length) for group in (*tables, *layers))
+    fields.notes.update(dict.fromkeys(notes_of_later_keys(fields, model_type, groups)))
     if row.part != "vision":
         return groups
     return tuple(replace(group, patches=row.patches(fields, group)) for group in groups)

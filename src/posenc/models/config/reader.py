@@ -24,7 +24,7 @@ from posenc.models.config.fields import (
 from posenc.models.config.json_file import is_manifest, load_config
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.model_types import MODEL_TYPES
-from posenc.models.config.model_types.type_rows import HANDED_DOWN, MADE_OF_PARTS, SAME_AS
+from posenc.models.config.model_types.type_rows import FILLED_IN, HANDED_DOWN, MADE_OF_PARTS, SAME_AS
 from posenc.models.config.part_notes import (
     UNREAD_PART,
     note_of_part_left_out,
@@ -178,7 +178,7 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     fields = Fields(counting, known, options, where, row.older_names)
     for key, value in ignored.items():
         fields.mark_idle(key, value)
-    groups = groups_of_config(fields, row, options.layout if row.part == "text" or not where else None)
+    groups = groups_of_config(fields, row, model_type, options.layout if row.part == "text" or not where else None)
     draft, of_draft = draft_groups(fields, groups) if row.part == "text" else ((), ())
     groups = (*groups, *draft)
     if row.part == "module" and where:  # one type for both parts of T5Gemma, which the file keeps apart
@@ -253,6 +253,7 @@ def _read_parts(
             f"{where}{model_type} must have a config inside it that is read; got none of {sorted(known.parts)}."
         )
     data, handed = _handed_down(Fields(data, known, options, where), model_type, inside)
+    data = _filled_in(data, model_type, inside)
     groups, more = _read_inside(data, known, inside, options, where)
     return groups, (
         *handed,
@@ -273,6 +274,14 @@ def _handed_down(fields: Fields, model_type: str, inside: list[str]) -> tuple[Ma
     overwritten = {part: {**data[part], name: value} for part in parts if part in inside}
     note = f"{name} of {' and '.join(overwritten)} is {fields.where}{key} = {value}, whatever they say themselves"
     return {**data, **overwritten}, (note,) if overwritten else ()
+
+
+def _filled_in(data: Mapping[str, Any], model_type: str, inside: list[str]) -> Mapping[str, Any]:
+    """Give a part the value that the class of the whole model gives it where it states none (`FILLED_IN`)."""
+    part, key, value = FILLED_IN.get(model_type, ("", "", None))
+    if part not in inside or data[part].get(key) is not None:
+        return data
+    return {**data, part: {**data[part], key: value}}
 
 
 def _read_inside(

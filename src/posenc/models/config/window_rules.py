@@ -192,6 +192,15 @@ def both_sides_or_half(fields: Fields, types: tuple[str, ...], layer: int) -> Ne
     return _around(None if size is None else size // 2)
 
 
+def both_sides_where_stated(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """Step 3.7: as many keys behind the query as before it, where use_bidirectional_attention says so."""
+    window = by_layer_type(fields, types, layer)
+    stated = fields.get("use_bidirectional_attention", listed=False)
+    if stated is None or not stated.value or not isinstance(window, Window) or window.after:
+        return window
+    return Window(window.before, window.before)
+
+
 def half_and_one_where_all(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
     """Gemma 4: on both sides a key more than half of sliding_window, where use_bidirectional_attention is "all".
 

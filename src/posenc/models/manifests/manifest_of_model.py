@@ -28,11 +28,13 @@ from posenc.models.manifests.manifest_record import (
     shortest_table_or_longest,
 )
 from posenc.models.model_positions import LayerGroup, ModelPositions
-from posenc.models.notes import Idle, NotRead, Waived
+from posenc.models.notes import AsStated, Idle, NotRead, Waived
 from posenc.models.pair_rotation import pair_rotation, unwrapped
 
 #: The kind that a manifest states of each note; "note" for a plain sentence.
-NOTE_KINDS: Mapping[type[str], NoteKind] = MappingProxyType({NotRead: "not read", Waived: "waived", Idle: "idle"})
+NOTE_KINDS: Mapping[type[str], NoteKind] = MappingProxyType(
+    {NotRead: "not read", Waived: "waived", Idle: "idle", AsStated: "as stated"}
+)
 #: Keys that a group has read where its heads have a slice for positions, in configs and in GGUF.
 LATENT_KEYS = frozenset({"qk_rope_head_dim", "qk_nope_head_dim", "swa_qk_rope_head_dim", "attention.key_length_mla"})
 

@@ -19,7 +19,7 @@ VERSION = 1
 UseRole = Literal["main", "latent"] | Role
 USE_ROLES: tuple[str, ...] = ("main", "latent", *get_args(Role))
 #: What a note says; see `Note`.
-NoteKind = Literal["note", "not read", "waived", "idle"]
+NoteKind = Literal["note", "not read", "waived", "idle", "as stated"]
 #: Where a usable length comes from.
 LengthKind = Literal["declared", "trained", "scaled", "table"]
 
@@ -188,7 +188,8 @@ class Note:
     Attributes:
         text: The sentence.
         kind: "note"; "not read" for what posenc does not read and nothing compares; "waived" where the caller said so;
-            "idle" for a key that the class of the model does not read, although another program may.
+            "idle" for a key that the class of the model does not read, although another program may; "as stated" for
+            one that is compared in no more than whether both models state it.
     """
 
     text: str

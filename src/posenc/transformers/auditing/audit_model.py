@@ -18,7 +18,7 @@ from posenc.models.model_positions import Chunks, ModelPositions
 from posenc.transformers.auditing.audit_checks import CHECKS, AuditCheck, run_at
 from posenc.transformers.auditing.audit_report import AuditReport, AuditResult
 from posenc.transformers.model_changes import evaluating
-from posenc.transformers.recording import attends_of
+from posenc.transformers.recording import attends_as_stated
 from posenc.transformers.refusals import check_reads_tokens
 
 #: Two runs round by themselves, and each may by chance round twice as far as the one that is measured.
@@ -98,13 +98,13 @@ def _copied(model: Any, dtype: torch.dtype) -> Any:
 
 def _results(single: Any, double: Any, tokens: torch.Tensor) -> Iterator[AuditResult]:
     """Results of every check."""
-    causal, positions_reason = attends_of(single.config) == "causal", _position_ids_do_nothing(single, tokens)
+    causal, positions_reason = attends_as_stated(single.config) == "causal", _position_ids_do_nothing(single, tokens)
     shifts = positions_reason or _no_logit_shows_a_shift(single)
     for check in CHECKS:
         if check.ids and (reason := positions_reason) is not None:
             yield _not_compared(check.name, check.sentence, reason)
         elif check.needs == "causal" and not causal:
-            yield _not_compared(check.name, check.sentence, "the model does not predict the next token")
+            yield _not_compared(check.name, check.sentence, "its queries may see later tokens")
         elif check.needs == "shift" and shifts is not None:
             yield _not_compared(check.name, check.sentence, shifts)
         else:

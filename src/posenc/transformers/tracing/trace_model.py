@@ -12,7 +12,7 @@ from posenc.diagnosis.tracing.position_trace import PositionTrace
 from posenc.diagnosis.tracing.trace_records import StatedRequest
 from posenc.models.config.reader import from_config
 from posenc.models.model_positions import ModelPositions
-from posenc.transformers.recording import attends_of
+from posenc.transformers.recording import attends_as_stated
 from posenc.transformers.refusals import check_torch_module
 from posenc.transformers.tracing.position_recorder import PositionRecorder
 
@@ -73,7 +73,7 @@ def trace(
         raise ValueError("waive must come without expected, which is read already; got both. Leave one out.")
     validation.instance("expected", expected, ModelPositions, "what posenc.models.from_config returns")
     stated = _stated(positions, documents, offset)
-    return _recording(model, PositionTrace(expected, stated, attends=attends_of(getattr(model, "config", None))))
+    return _recording(model, PositionTrace(expected, stated, attends=attends_as_stated(getattr(model, "config", None))))
 
 
 @contextmanager

@@ -252,6 +252,7 @@ TEXT = (
         settled_types=layer_type_rules.without_next_tokens,
         rotations=rotation_rules.lists_by_layer,
         logit_factor=factors.by_query_pre_attn_scalar_or_width,
+        window=window_rules.both_sides_where_stated,
     ),
     # Attention among layers of other kinds.
     ModelType(

@@ -64,6 +64,10 @@ ADDED: Mapping[str, str] = MappingProxyType(
 HANDED_DOWN: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
     {"blt": ("local_attention_window_len", "sliding_window", ("encoder_config", "decoder_config"))}
 )
+#: Values that a model gives a part of it that states none: the part, the key and its value.
+FILLED_IN: Mapping[str, tuple[str, str, object]] = MappingProxyType(
+    {"paligemma": ("text_config", "use_bidirectional_attention", True)}
+)
 #: The notes of every type that is made of parts.
 MADE_OF_PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     dict.fromkeys(PARTS_ALONE, ()) | {name: (NotRead(note),) for name, note in ADDED.items()}
