@@ -22,7 +22,7 @@ FILE = ROOT / "src" / "posenc" / "models" / "config" / "classes.json"
 KEYS = re.compile(
     r"rope|rotary|theta|alibi|position|head_dim|relative|rel_pos|bucket|sinusoid|sinus|layer_types$|layer_type_"
     r"|sliding|window"
-    r"|^n_ctx$|max_seq|max_source|max_target|interval|pattern|temperature_tuning|floor_scale|attn_scale"
+    r"|^n_ctx$|max_seq|max_source|max_target|interval|pattern|temperature_tuning|floor_scale|attn_scale|scale_attn"
     r"|^hidden_size$|^d_model$"
     r"|^num_.*layers$|^num_.*heads$|^.*_layers$|^.*_heads$|every_n|share_att_key|pos_att_type|norm_rel_ebd"
     r"|patch_size|image_size|grid"

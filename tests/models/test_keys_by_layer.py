@@ -215,8 +215,8 @@ def test_mpt_with_other_slopes_says_that_transformers_ignores_them():
 
 def test_mpt_without_alibi_learns_a_table_of_max_seq_len_rows_or_has_no_positions():
     without = {"model_type": "mpt", "attn_config": {"alibi": False}, "d_model": 64, "n_heads": 4}
-    (table,) = from_config(without | {"max_seq_len": 512}).groups
-    assert (table.encodings, table.layers) == ((Learned(64, 512),), ())
+    table, layers = from_config(without | {"max_seq_len": 512}).groups
+    assert (table.encodings, table.layers, layers.encodings) == ((Learned(64, 512),), (), ())
     (layers,) = from_config(without | {"learned_pos_emb": False}).groups
     assert (layers.encodings, len(layers.layers)) == ((), 24)
     for group in (table, layers):

@@ -66,7 +66,7 @@ def _verdicts(
     model: ModelPositions, captured: Capture, length: int | None, config: Mapping[str, Any], search: bool = True
 ) -> list[Diagnosis]:
     """Compare everything that was recorded; without a search, differences of rotations stay unexplained."""
-    attention = judge_attention(with_layers(model, captured, config), captured, config)
+    attention = judge_attention(with_layers(model, captured), captured, config)
     rotations = list(_rotations(model, captured, length, config, search))
     verdicts = [*rotations, *_biases(model, captured), *_rows(model, captured), *([attention] if attention else [])]
     return [*verdicts, *not_finite_vectors(captured, verdicts)]

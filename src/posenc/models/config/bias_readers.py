@@ -14,6 +14,7 @@ from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.scores.deberta import DeBERTa
 from posenc.models.config.added_tables import MOST_ROWS
 from posenc.models.config.config_classes import ConfigClass
+from posenc.models.config.factors import factor_of
 from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.layer_type_rules import MOST_LAYERS, num_hidden_layers
 from posenc.models.config.model_type import Groups
@@ -30,21 +31,33 @@ def bloom(fields: Fields) -> Groups:
 
 
 def mpt(fields: Fields) -> Groups:
-    """MPT: ALiBi, or a learned table where attn_config.alibi is false."""
+    """MPT: ALiBi, or a learned table where attn_config.alibi is false; softmax_scale in place of 1/√d where stated."""
     attention, _ = fields.json_object("attn_config") or ({}, "file")
     defaults = ConfigClass(defaults={"alibi": True, "alibi_bias_max": 8})
     attention_fields = Fields(attention, defaults, fields.options, f"{fields.where}attn_config.")
     fields.mark_used("learned_pos_emb")
+    factor = _mpt_factor(fields, attention_fields)
     if attention_fields.flag("alibi"):
         steepest = attention_fields.require("alibi_bias_max")
         largest = validation.real(steepest.key, steepest.value, 0.0, 64.0)
         group = _text_layers(fields, ALiBi(fields.integer("num_attention_heads"), largest))
         values = (*fields.values_of("num_attention_heads"), *attention_fields.values)
-        return (replace(group, values=values, notes=() if largest == 8 else (ALWAYS_EIGHT,)),)
+        notes = () if largest == 8 else (ALWAYS_EIGHT,)
+        return (replace(group, logit_factor=factor, values=values, notes=notes),)
+    layers = replace(_text_layers(fields, None, attention_fields.values), logit_factor=factor, notes=(ALWAYS_ALIBI,))
     if not fields.flag("learned_pos_emb"):
-        return (replace(_text_layers(fields, None), notes=(ALWAYS_ALIBI,)),)
+        return (layers,)
     encoding = Learned(fields.integer("hidden_size"), fields.integer("max_seq_len", 1, MOST_ROWS))
-    return (LayerGroup("text", "embedding", (), (encoding,), values=fields.values, notes=(ALWAYS_ALIBI,)),)
+    table = LayerGroup("text", "embedding", (), (encoding,), values=fields.values, notes=(ALWAYS_ALIBI,))
+    return table, layers
+
+
+def _mpt_factor(fields: Fields, attention: Fields) -> float:
+    """The factor of logits besides 1/√d."""
+    if attention.get("softmax_scale") is None:
+        return 1.0
+    width = fields.integer("hidden_size") // fields.integer("num_attention_heads")
+    return factor_of(attention.real("softmax_scale"), width)
 
 
 def falcon_alibi(fields: Fields) -> Groups | None:

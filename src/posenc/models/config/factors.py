@@ -71,7 +71,12 @@ def by_attention_multiplier(fields: Fields, rope: RopeParameters | None, dim: in
     """Granite: logits are multiplied by attention_multiplier in place of 1/√d, unless it is null."""
     if fields.get("attention_multiplier") is None:
         return 1.0
-    factor = fields.real("attention_multiplier") * math.sqrt(dim)
+    return factor_of(fields.real("attention_multiplier"), dim)
+
+
+def factor_of(multiplier: float, dim: int) -> float:
+    """The factor of logits besides 1/√d where they are multiplied by this number in its place."""
+    factor = multiplier * math.sqrt(dim)
     return 1.0 if math.isclose(factor, 1.0, rel_tol=2**-51) else factor  # 1/√d itself, which a file rounds
 
 

@@ -14,6 +14,7 @@ from posenc.models.config.added_tables import (
 )
 from posenc.models.config.bias_readers import bloom, deberta, mpnet, mpt, t5
 from posenc.models.config.model_type import ModelType
+from posenc.models.config.plain_layers import scaled_by_keys
 from posenc.models.config.speech_readers import parakeet, seamless, wavlm
 from posenc.models.config.window_readers import beit, sam, swin, swin_without_table, swinv2
 from posenc.models.notes import NotRead
@@ -23,7 +24,7 @@ TableType = partial(ModelType, reader=embeddings_only)
 BERT_KIN = (
     "aimv2_text_model", "align_text_model", "bert", "bert-generation", "big_bird", "blip_text_model",
     "chinese_clip_text_model", "clip_text_model", "clipseg_text_model", "clvp_decoder", "distilbert", "dpr", "ernie",
-    "flaubert", "flava_text_model", "git", "gpt2", "gpt_bigcode", "gpt_neo", "groupvit_text_model", "imagegpt",
+    "flaubert", "flava_text_model", "git", "gpt_neo", "groupvit_text_model",
     "instructblip_qformer", "instructblipvideo_qformer", "megatron-bert", "metaclip_2_text_model", "mobilebert",
     "openai-gpt", "owlv2_text_model", "owlvit_text_model", "roc_bert", "siglip2_text_model",
     "siglip_text_model", "splinter", "xclip_text_model", "xlm",
@@ -41,6 +42,8 @@ IN_CHUNKS = "positions are counted anew in every chunk of the audio"
 LEARNED_TABLES = (
     # Text: a table from the first row on.
     TableType(BERT_KIN, tables=(TextTable(),)),
+    ModelType(("gpt2", "imagegpt"), tables=(TextTable(),), reader=scaled_by_keys),
+    ModelType(("gpt_bigcode",), tables=(TextTable(),), reader=partial(scaled_by_keys, by_layer=False)),
     TableType(BARK, part="audio", tables=(TextTable("audio", rows="block_size"),)),
     TableType(("albert", "convbert", "electra", "squeezebert"), tables=(TextTable(dim="embedding_size"),)),
     TableType(("rembert",), tables=(TextTable(dim="input_embedding_size"),)),
@@ -69,9 +72,10 @@ LEARNED_TABLES = (
             "positions are those of characters, and num_hash_buckets, not max_position_embeddings, sizes the table",
         ),
     ),
-    TableType(
+    ModelType(
         ("decision_transformer",),
         tables=(TextTable("text", rows="max_ep_len"),),
+        reader=scaled_by_keys,
         notes=("rows are time steps, each of which three tokens share: return, state and action",),
     ),
     TableType(
