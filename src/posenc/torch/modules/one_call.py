@@ -138,12 +138,18 @@ def add_at(encoding: AdditiveEncoding, params: Params | None, x: Array, position
         and type(encoding).attach is AdditiveEncoding.attach
         and wide == torch.float32
     )
-    fits = positions.ndim and x.shape[-2:] == (positions.shape[-1], encoding.width)
-    if ready and fits and fits_batch(x.shape[:-2], positions.shape[:-1]) and not _is_traced():
+    # Shapes are compared last: a tracer would make each comparison a condition of its program.
+    if ready and not _is_traced() and positions.ndim and _fits(encoding, x, positions):
         if x.numel() > MOST_NUMBERS:
             arrays.library(x).check_size("x", x.numel(), x.dtype, x)
         return native_embedding.add(x, _table_at(encoding, params, positions))
     return encoding.attach(x, positions, params)
+
+
+def _fits(encoding: AdditiveEncoding, x: Array, positions: Array) -> bool:
+    """Whether x (*batch, n, width) has a vector for each of the positions, (n,) or (batch, n)."""
+    alike = x.shape[-2:] == (positions.shape[-1], encoding.width)
+    return alike and fits_batch(x.shape[:-2], positions.shape[:-1])
 
 
 def rotation_at(encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array, role: Role) -> Operator:
