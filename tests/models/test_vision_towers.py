@@ -135,3 +135,11 @@ def test_whole_turns_are_scaled_but_have_no_attention_factor() -> None:
     yarn = rope | {"rope_type": "yarn", "original_max_position_embeddings": 64}
     with pytest.raises(ValueError, match=r"rope_type must have no attention factor .*; got 1\.06931 of YaRN"):
         from_config(config | {"rope_parameters": yarn})
+
+
+def test_layers_that_see_the_whole_image_are_compared_layer_by_layer() -> None:
+    config = {"model_type": "sam3_vit_model", "num_hidden_layers": 4}
+    one, other = (from_config({**config, "global_attn_indexes": whole}) for whole in ([1, 3], [1]))
+    found = diff(one, other)
+    assert not found.same, found
+    assert [part.where for part in found.parts] == ["vision, layer 3"]

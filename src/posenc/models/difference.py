@@ -224,10 +224,14 @@ def drafts_of_one(first: ModelPositions, second: ModelPositions) -> tuple[str, .
     return (f"{layers} of the {side} alone draft further tokens; the model runs without them",)
 
 
-def _of_patches(model: ModelPositions) -> list[tuple[str, str, str]]:
-    """List (part, resizing, patches) of the groups that have either, which no fingerprint covers."""
-    found = [(group.part, str(group.resizing), str(group.patches)) for group in model.groups]
-    return [each for each in found if each[1:] != ("None", "None")]
+def _of_patches(model: ModelPositions) -> list[tuple[str, int, str, str]]:
+    """List (part, layer, resizing, patches) of the layers that have either, which no fingerprint covers."""
+    found = [
+        (group.part, layer, str(group.resizing), str(group.patches))
+        for group in model.groups
+        for layer in _layers(group)
+    ]
+    return sorted(each for each in found if each[2:] != ("None", "None"))
 
 
 def _windows_of_one(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
