@@ -99,7 +99,7 @@ def diagnose(
         verdict = judge_rotations(groups, one.positions, evidence, length)
     verdict = verdict or judge_arrays(groups, one.positions, arrays or {}, layout, length)
     waived = one.positions.waived if isinstance(one.positions, ModelPositions) else ()
-    return replace(verdict, not_compared=tuple(map(str, waived))).looked_at_in(one.positions)
+    return replace(verdict, not_compared=(*verdict.not_compared, *map(str, waived))).looked_at_in(one.positions)
 
 
 def _leave_out(needed: str, found: str, **options: Any) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.doors import AttentionBias, Encoding
+from posenc.core.doors import Encoding
 from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.causal_types import CAUSAL_TYPES
 from posenc.diagnosis.judge_hidden_states import judge_learned_rows, with_added_vectors
 from posenc.diagnosis.judge_masks import judge_mask
 from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
 from posenc.diagnosis.mistake import Finding, unless_refused
+from posenc.diagnosis.mixed_arrays import judge_of, one_at_a_time, passed_over
 from posenc.diagnosis.named_arrays import POSITION_NAMES, named_arrays, on_host
 from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
@@ -57,6 +58,28 @@ def judge_arrays(
     Raises:
         ValueError: Arrays are unknown or do not fit together.
     """
+    encodings = [encoding for group in groups for encoding in group.encodings]
+    judge = judge_of(encodings, arrays)
+    judged = {name: _judge_one(groups, wanted, share, layout, length) for name, share in one_at_a_time(judge, arrays)}
+    verdict = merged_diagnosis([_placed(name, verdict) for name, verdict in judged.items()])
+    return replace(verdict, not_compared=passed_over(judge, encodings, arrays))
+
+
+def _placed(name: str, verdict: Diagnosis) -> Diagnosis:
+    """The verdict, with findings on the array of this name alone, where others that say the same were judged too."""
+    if not name:
+        return verdict
+    return replace(verdict, findings=tuple(replace(one, where=one.where or f"in {name}") for one in verdict.findings))
+
+
+def _judge_one(
+    groups: tuple[LayerGroup, ...],
+    wanted: Encoding | ModelPositions,
+    arrays: Mapping[str, Any],
+    layout: str | None,
+    length: int | None,
+) -> Diagnosis:
+    """Compare arrays of which no two say the same, and the mask in them."""
     verdict = _judge_values(groups, wanted, arrays, layout, length)
     if "scale" in arrays:  # stated, and compared with nothing
         verdict = replace(verdict, looked_at=tuple(name for name in verdict.looked_at if name != "softmax scale"))
@@ -78,13 +101,14 @@ def _judge_values(
     length: int | None,
 ) -> Diagnosis:
     """Compare the numbers of arrays, leaving out what is masked."""
-    added = sinusoids_among([encoding for group in groups for encoding in group.encodings])
-    if added is not None and {"table", "hidden_states"} & set(arrays):
+    encodings = [encoding for group in groups for encoding in group.encodings]
+    judge, added = judge_of(encodings, arrays), sinusoids_among(encodings)
+    if judge == "sinusoids" and added is not None:
         return judge_sinusoids(added, with_added_vectors(named_arrays(arrays)))
-    learned = next((group for group in groups if any(isinstance(one, Learned) for one in group.encodings)), None)
-    if learned is not None and "hidden_states" in arrays:
+    if judge == "learned rows":
+        learned = next(group for group in groups if any(isinstance(one, Learned) for one in group.encodings))
         return judge_learned_rows(learned, named_arrays(arrays))
-    if any(isinstance(encoding, AttentionBias) for group in groups for encoding in group.encodings):
+    if judge == "bias":
         return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
     group = next((group for group in groups if group.rotary_encoding is not None), next(iter(groups), None))
     logit_factor, temperature = (group.logit_factor, group.query_temperature) if group else (1.0, None)

@@ -90,6 +90,10 @@ class CombinedEvidence(RotationEvidence):
     def unwritten(self) -> str:
         return next((rows for part in self.parts if (rows := part.unwritten())), "")
 
+    def unseen(self, usage: RotationUsage) -> tuple[str, ...]:
+        tables = (part for part in self.parts if isinstance(part, ObservedTable))
+        return tuple(note for table in tables for note in table.unused(usage))
+
     def unchanged(self) -> bool:
         return all(part.unchanged() for part in self.parts)
 

@@ -14,7 +14,7 @@ from posenc.diagnosis.position_fields import PositionField, shown_by
 from posenc.diagnosis.rotation.applied_rotation import ROLES, rotated_pairs
 from posenc.diagnosis.rotation.explain_rotation import explained_by, may_regroup
 from posenc.diagnosis.rotation.mistakes_positions import positions_read_off
-from posenc.diagnosis.rotation.observed_table import ObservedFrequencies, ObservedTable
+from posenc.diagnosis.rotation.observed_table import ObservedTable
 from posenc.diagnosis.rotation.position_rules import shift_of
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.rotation_usage import RoleUsage, RotationUsage
@@ -107,7 +107,7 @@ def _judge(
         )
     for start, message in _equivalent_usages(usage, evidence):
         if evidence.fits(start):
-            notes += [*([message] if message else []), *_unseen(usage, evidence)]
+            notes += [*([message] if message else []), *evidence.unseen(usage)]
             return Diagnosis(True, notes=tuple(notes), compared=compared)
     if evidence.differs_by_angle_rounding(usage):
         return Diagnosis(True, notes=(*notes, ROUNDED), compared=compared)
@@ -275,17 +275,3 @@ def _never_set(usage: RotationUsage, evidence: RotationEvidence) -> tuple[Findin
     sentence = f"All {len(buffered)} frequencies in inv_freq are {buffered[0]:.4g}: a buffer that was never set."
     fix = "Compute inv_freq after to_empty: a model built on the meta device holds what was in memory."
     return (Finding("frequencies never set", sentence, fix),)
-
-
-def _unseen(usage: RotationUsage, evidence: RotationEvidence) -> list[str]:
-    """Notes on what such evidence cannot show."""
-    if isinstance(evidence, ObservedFrequencies):
-        return ["frequencies alone show neither how channels are paired nor positions; give q and q_rotated for these"]
-    if not isinstance(evidence, ObservedTable):
-        return []
-    notes = []
-    if evidence.buffered is not None and not evidence.buffered.fits(usage):
-        notes.append("the inv_freq that it holds are others than it uses: what it returns is right all the same")
-    if evidence.layout != "adjacent":
-        notes.append("cos and sin do not show how channels are paired; give q and q_rotated for that")
-    return notes

@@ -61,6 +61,9 @@ class ObservedFrequencies(RotationEvidence):
     def frequencies(self, usage: RotationUsage) -> np.ndarray:
         return self.values * frequency_unit(usage.rope)
 
+    def unseen(self, usage: RotationUsage) -> tuple[str, ...]:
+        return ("frequencies alone show neither how channels are paired nor positions; give q and q_rotated for these",)
+
     def rotary_dim(self) -> int:
         return 2 * len(self.values)
 
@@ -146,6 +149,16 @@ class ObservedTable(AtPositions):
 
     def width(self) -> str:
         return f"cos and sin, {len(self.cos)} rows of {self.cos.shape[1]} pairs, {self.dtype}"
+
+    def unseen(self, usage: RotationUsage) -> tuple[str, ...]:
+        pairing = "cos and sin do not show how channels are paired; give q and q_rotated for that"
+        return (*self.unused(usage), *([] if self.layout == "adjacent" else [pairing]))
+
+    def unused(self, usage: RotationUsage) -> tuple[str, ...]:
+        """Note on frequencies that are held and not used; () where there are none."""
+        if self.buffered is None or self.buffered.fits(usage):
+            return ()
+        return ("the inv_freq that it holds are others than it uses: what it returns is right all the same",)
 
     def rotary_dim(self) -> int:
         return 2 * int(self.cos.shape[1])

@@ -108,6 +108,10 @@ class RotationEvidence(abc.ABC):
         """The length of the sequence, where positions are shown."""
         return None
 
+    def unseen(self, usage: RotationUsage) -> tuple[str, ...]:
+        """Notes on what such evidence cannot show, and on numbers in it that nothing uses."""
+        return ()
+
     def unwritten(self) -> str:
         """Describe rows that are zero and came from other numbers; "" where none are, or all."""
         return ""
