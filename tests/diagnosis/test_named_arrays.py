@@ -78,18 +78,22 @@ def test_frequencies_of_a_checkpoint_and_bfloat16_are_read(tmp_path: Path) -> No
         ({"model_type": "m2m_100", "scale_embedding": False}, {"model_type": "m2m_100"}, False),
         ({"model_type": "m2m_100", "scale_embedding": True}, {"model_type": "m2m_100"}, None),
         ({"model_type": "bart", "scale_embedding": False}, {"model_type": "bart"}, None),
-        ({"model_type": "m2m_100"}, {"model_type": "bart"}, None),
+        ({"model_type": "m2m_100"}, {"model_type": "bart"}, True),
+        ({"model_type": "biogpt", "scale_embedding": False}, {"model_type": "biogpt"}, False),
+        ({"model_type": "llama", "scale_embedding": True}, {"model_type": "llama"}, None),
+        ({"model_type": "whisper", "scale_embedding": True}, {"model_type": "whisper"}, None),
+        ({"model_type": "big_bird", "rescale_embeddings": True}, {"model_type": "big_bird"}, True),
         ({"model_type": "bart", "scale_embedding": True}, None, None),
     ],
 )
 def test_a_scale_of_the_embedding_is_compared_as_the_classes_fill_it_in(
     expected: dict[str, Any], actual: dict[str, Any] | None, meant: bool | None
 ) -> None:
-    """M2M100Config has scale_embedding=True where a file is silent, BartConfig False."""
-    finding = compare_embedding_scales(expected, actual)
+    """M2M100Config has scale_embedding=True where a file is silent, BartConfig False; LlamaConfig has no such key."""
+    found = compare_embedding_scales(expected, actual)
     if meant is None:
-        assert finding is None
+        assert found == ()
         return
-    assert finding is not None
-    assert finding.sentence.startswith(f"scale_embedding is {not meant} where {meant} is meant")
-    assert finding.fix.startswith(f"Set scale_embedding={meant}")
+    (finding,) = found
+    assert f"cale_embedding{'s' * ('big' in str(expected))} is {not meant} where {meant} is meant" in finding.sentence
+    assert f"={meant}: it decides" in finding.fix

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
+import re
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from posenc.diagnosis.causal_types import CAUSAL_TYPES
 from posenc.diagnosis.layers_after_tables import UNSCALED_TOWERS
+from posenc.models.config.config_classes import config_classes
+from posenc.models.config.embedding_scale import KEY, WITHOUT_EFFECT
 from posenc.models.config.model_types.patch_tables import PATCH_TABLES
 
 pytestmark = [pytest.mark.parity, pytest.mark.nightly, pytest.mark.filterwarnings("ignore")]
@@ -72,3 +75,15 @@ def test_types_that_predict_the_next_token_alone_are_the_causal_ones() -> None:
     next_token = set(modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
     masked = set(modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES)
     assert next_token - masked == CAUSAL_TYPES
+
+
+def test_types_that_compute_a_scale_of_embeddings_and_multiply_nothing_by_it() -> None:
+    found = set()
+    for name, known in config_classes().items():
+        if KEY in known.defaults and name in CONFIG_MAPPING:
+            module = CONFIG_MAPPING[name].__module__.replace("configuration", "modeling")
+            source = inspect.getsource(importlib.import_module(module))
+            multiplies = re.search(r"\* self\.embed_scale|self\.embed_scale \*", source)
+            assert "config.scale_embedding" in source or "embed_scale" not in source, name
+            found |= set() if multiplies else {name}
+    assert found == WITHOUT_EFFECT

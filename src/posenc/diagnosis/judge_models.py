@@ -18,6 +18,7 @@ from posenc.diagnosis.position_fields import GIVE, shown_by
 from posenc.diagnosis.remedies_in_files import by_keys_of_the_file, note_of_keys
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.checkpoints.conversion import RECEIPT
+from posenc.models.config.embedding_scale import WORDS, embedding_scales
 from posenc.models.difference import diff, drafts_of_one
 from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions
 from posenc.models.reordered_rows import in_same_terms, with_encodings
@@ -29,12 +30,6 @@ ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS) - {
 }  # fmt: skip
 #: Names of files with weights that are not read.
 PICKLED = ("pytorch_model*.bin", "consolidated*.pth")
-SCALE_KEY = "scale_embedding"
-#: Types whose class multiplies where the file does not say; the others that know the key do not.
-SCALED_BY_DEFAULT = frozenset(
-    {"bigbird_pegasus", "fsmt", "m2m_100", "nllb-moe", "pegasus_x", "plbart", "seamless_m4t", "seamless_m4t_v2",
-     "speech_to_text", "xglm"}
-)  # fmt: skip
 
 
 def judge_models(first: ModelSource, second: ModelSource, length: int | None = None) -> Diagnosis:
@@ -126,9 +121,8 @@ def judge_configs(first: ModelSource, second: ModelSource, length: int | None = 
         one, other, notes = in_same_terms(one, other)
         difference, notes = diff(one, other), (*notes, *drafts_of_one(one, other))
     findings, of_drafts = _mistakes(one, other, length), _mistakes_of_drafts(one, other, length)
-    scale = compare_embedding_scales(first.config, second.config)
-    if scale is not None and findings is not None:
-        findings = (*findings, scale)
+    if findings is not None:
+        findings = (*findings, *compare_embedding_scales(first.config, second.config))
     if findings is not None and not {finding.name for finding in findings} & ABOUT_LAYERS:
         findings = by_keys_of_the_file((*findings, *compare_windows(one, other)), one, other)
     if findings is not None:
@@ -173,21 +167,20 @@ def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions
     return ModelPositions(other.model_type, replaced.groups, other.notes)
 
 
-def compare_embedding_scales(expected: Mapping[str, Any] | None, actual: Mapping[str, Any] | None) -> Finding | None:
-    """Finding on different scales of the token embedding; None where they agree, or neither config says."""
-    if expected is None or actual is None or not {SCALE_KEY} & (set(expected) | set(actual)):
-        return None
-    scaled, got = (_is_scaled(config) for config in (expected, actual))
-    if scaled == got:
-        return None
-    names = {True: "multiplied by √d", False: "left as they are"}
-    sentence = (
-        f"{SCALE_KEY} is {got} where {scaled} is meant: token embeddings are {names[got]} before positions are added."
+def compare_embedding_scales(
+    expected: Mapping[str, Any] | None, actual: Mapping[str, Any] | None
+) -> tuple[Finding, ...]:
+    """Findings on parts whose token embeddings are scaled otherwise; none where a config is missing."""
+    if expected is None or actual is None:
+        return ()
+    got = {one.where: one.scaled for one in embedding_scales(actual)}
+    return tuple(
+        Finding(
+            "embedding scale",
+            f"{meant.where}{meant.key} is {not meant.scaled} where {meant.scaled} is meant: token embeddings are "
+            f"{WORDS[not meant.scaled]} before positions are added.",
+            f"Set {meant.where}{meant.key}={meant.scaled}: it decides how much positions weigh compared with words.",
+        )
+        for meant in embedding_scales(expected)
+        if got.get(meant.where, meant.scaled) is not meant.scaled
     )
-    fix = f"Set {SCALE_KEY}={scaled}: it decides how much positions weigh compared with words."
-    return Finding("embedding scale", sentence, fix)
-
-
-def _is_scaled(config: Mapping[str, Any]) -> bool:
-    value = config.get(SCALE_KEY)
-    return config.get("model_type") in SCALED_BY_DEFAULT if value is None else bool(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from posenc.core.rotation import PairLayout
+from posenc.models.config.embedding_scale import notes_of_embedding_scale
 from posenc.models.config.fields import Fields
 from posenc.models.config.model_type import Groups, ModelType, neutral_keys
 from posenc.models.config.rotary_layers import rotary_groups
@@ -21,7 +22,8 @@ def groups_of_config(fields: Fields, row: ModelType, model_type: str, layout: Pa
         layers = rotary_groups(fields, row if layout is None else replace(row, pairing=layout))
     length = _declared_length(fields)
     groups = tuple(replace(group, length=length) for group in (*tables, *layers))
-    fields.notes.update(dict.fromkeys(notes_of_later_keys(fields, model_type, groups)))
+    notes = (*notes_of_later_keys(fields, model_type, groups), *notes_of_embedding_scale(fields, model_type))
+    fields.notes.update(dict.fromkeys(notes))
     if row.part != "vision":
         return groups
     return tuple(replace(group, patches=row.patches(fields, group)) for group in groups)
