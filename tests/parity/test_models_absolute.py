@@ -19,7 +19,7 @@ from posenc.models.config.added_tables import TextTable, embeddings_only
 from posenc.models.config.config_classes import config_classes
 from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.model_types.no_positions import without_positions
-from posenc.models.config.plain_layers import scaled_by_keys
+from posenc.models.config.plain_layers import around_by_layer, global_and_local, scaled_by_keys
 
 pytestmark = pytest.mark.parity
 TOKENS = 6
@@ -32,8 +32,9 @@ DAILY = frozenset({
     "roberta-prelayernorm", "siglip2_text_model", "siglip_text_model", "siglip_vision_model", "squeezebert", "vit",
     "whisper", "xglm", "xlm", "xlm-roberta", "xlm-roberta-xl", "xmod",
 })  # fmt: skip
-#: Readers of layers whose types are tested by their tables; their scales are in test_captured_scales.py.
-BESIDE_TABLES = (embeddings_only, scaled_by_keys)
+#: Readers of layers whose types are tested by their tables; test_captured_scales.py and test_windows_beside_tables.py
+#: have the rest.
+BESIDE_TABLES = (embeddings_only, around_by_layer, global_and_local, scaled_by_keys)
 READERS = {name: getattr(row.reader, "func", row.reader) for name, row in MODEL_TYPES.items()}
 #: What types add before layers that know no position: text tables, and vectors for patches.
 ADDED = {name: row.tables for name, row in MODEL_TYPES.items() if READERS[name] in BESIDE_TABLES and name in DAILY}

@@ -23,7 +23,7 @@ from posenc.models.config.added_tables import embeddings_only
 from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.model_types.no_positions import NO_POSITIONS
 from posenc.models.config.model_types.tables_and_biases import RESIZED_SAM, SAM_KIN
-from posenc.models.config.plain_layers import scaled_by_keys
+from posenc.models.config.plain_layers import around_by_layer, global_and_local, scaled_by_keys
 from write_model_classes import config_classes
 
 pytestmark = [pytest.mark.parity, pytest.mark.nightly, pytest.mark.filterwarnings("ignore")]
@@ -32,7 +32,7 @@ CLASSES = config_classes()
 ADDED = sorted(
     name
     for name, row in MODEL_TYPES.items()
-    if getattr(row.reader, "func", row.reader) in (embeddings_only, scaled_by_keys)
+    if getattr(row.reader, "func", row.reader) in (embeddings_only, around_by_layer, global_and_local, scaled_by_keys)
 )
 #: Towers whose layers know distances along rows and columns; SAM and its kin.
 SAM = (*SAM_KIN, *RESIZED_SAM)

@@ -14,7 +14,7 @@ from posenc.models.config.added_tables import (
 )
 from posenc.models.config.bias_readers import bloom, deberta, mpnet, mpt, t5
 from posenc.models.config.model_type import ModelType
-from posenc.models.config.plain_layers import scaled_by_keys
+from posenc.models.config.plain_layers import around_by_layer, global_and_local, scaled_by_keys
 from posenc.models.config.speech_readers import parakeet, seamless, wavlm
 from posenc.models.config.window_readers import beit, sam, swin, swin_without_table, swinv2
 from posenc.models.notes import NotRead
@@ -24,14 +24,14 @@ TableType = partial(ModelType, reader=embeddings_only)
 BERT_KIN = (
     "aimv2_text_model", "align_text_model", "bert", "bert-generation", "big_bird", "blip_text_model",
     "chinese_clip_text_model", "clip_text_model", "clipseg_text_model", "clvp_decoder", "distilbert", "dpr", "ernie",
-    "flaubert", "flava_text_model", "git", "gpt_neo", "groupvit_text_model",
+    "flaubert", "flava_text_model", "git", "groupvit_text_model",
     "instructblip_qformer", "instructblipvideo_qformer", "megatron-bert", "metaclip_2_text_model", "mobilebert",
     "openai-gpt", "owlv2_text_model", "owlvit_text_model", "roc_bert", "siglip2_text_model",
     "siglip_text_model", "splinter", "xclip_text_model", "xlm",
 )  # fmt: skip
 ROBERTA_KIN = (
     "altclip_text_model", "bridgetower_text_model", "camembert", "clap_text_model", "data2vec-text", "ibert",
-    "longformer", "luke", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
+    "luke", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
 )  # fmt: skip
 BARK = ("BarkSubModelConfig", "coarse_acoustics", "fine_acoustics", "semantic")
 #: Encoders of speech whose table is Whisper's in their checkpoints; their classes load it and do not train it.
@@ -42,18 +42,20 @@ IN_CHUNKS = "positions are counted anew in every chunk of the audio"
 LEARNED_TABLES = (
     # Text: a table from the first row on.
     TableType(BERT_KIN, tables=(TextTable(),)),
+    ModelType(("gpt_neo",), tables=(TextTable(),), reader=global_and_local),
     ModelType(("gpt2", "imagegpt"), tables=(TextTable(),), reader=scaled_by_keys),
     ModelType(("gpt_bigcode",), tables=(TextTable(),), reader=partial(scaled_by_keys, by_layer=False)),
     TableType(BARK, part="audio", tables=(TextTable("audio", rows="block_size"),)),
     TableType(("albert", "convbert", "electra", "squeezebert"), tables=(TextTable(dim="embedding_size"),)),
     TableType(("rembert",), tables=(TextTable(dim="input_embedding_size"),)),
     TableType(("bigbird_pegasus", "blenderbot", "blenderbot-small"), tables=encoder_and_decoder()),
-    TableType(
+    ModelType(
         ("led",),
         tables=(
             TextTable("encoder", rows="max_encoder_position_embeddings"),
             TextTable("decoder", rows="max_decoder_position_embeddings"),
         ),
+        reader=partial(around_by_layer, part="encoder"),
     ),
     TableType(
         ("fnet",),
@@ -104,6 +106,7 @@ LEARNED_TABLES = (
     ),
     # Behind rows that belong to no position: the padding token's and those before it, or two that fairseq left.
     TableType(ROBERTA_KIN, tables=(TextTable(start="padding"),)),
+    ModelType(("longformer",), tables=(TextTable(start="padding"),), reader=around_by_layer),
     TableType(
         ("markuplm",),
         tables=(TextTable(start="padding"),),
