@@ -21,6 +21,8 @@ from posenc.diagnosis.layers_after_tables import UNSCALED_TOWERS
 from posenc.models.config.config_classes import config_classes
 from posenc.models.config.embedding_scale import KEY, WITHOUT_EFFECT
 from posenc.models.config.model_types.patch_tables import PATCH_TABLES
+from posenc.models.config.sight_keys import SIGHT_KEYS
+from write_model_classes import config_classes as config_classes_live
 
 pytestmark = [pytest.mark.parity, pytest.mark.nightly, pytest.mark.filterwarnings("ignore")]
 
@@ -87,3 +89,13 @@ def test_types_that_compute_a_scale_of_embeddings_and_multiply_nothing_by_it() -
             assert "config.scale_embedding" in source or "embed_scale" not in source, name
             found |= set() if multiplies else {name}
     assert found == WITHOUT_EFFECT
+
+
+def test_keys_of_sight_have_the_values_of_their_classes_which_read_them() -> None:
+    for model_type, keys in SIGHT_KEYS.items():
+        kind = config_classes_live()[model_type]
+        source = inspect.getsource(importlib.import_module(kind.__module__.replace("configuration", "modeling")))
+        for key, usual in keys.items():
+            held = getattr(kind(), key)
+            assert (tuple(held) if isinstance(held, list) else held) == usual, (model_type, key)
+            assert re.search(rf"config\.{key}\b", source), (model_type, key)

@@ -9,6 +9,7 @@ from posenc.models.config.embedding_scale import notes_of_embedding_scale
 from posenc.models.config.fields import Fields
 from posenc.models.config.model_type import Groups, ModelType, neutral_keys
 from posenc.models.config.rotary_layers import rotary_groups
+from posenc.models.config.sight_keys import notes_of_sight
 from posenc.models.config.sight_rules import notes_of_later_keys
 from posenc.models.model_positions import Value
 
@@ -22,7 +23,11 @@ def groups_of_config(fields: Fields, row: ModelType, model_type: str, layout: Pa
         layers = rotary_groups(fields, row if layout is None else replace(row, pairing=layout))
     length = _declared_length(fields)
     groups = tuple(replace(group, length=length) for group in (*tables, *layers))
-    notes = (*notes_of_later_keys(fields, model_type, groups), *notes_of_embedding_scale(fields, model_type))
+    notes = (
+        *notes_of_later_keys(fields, model_type, groups),
+        *notes_of_sight(fields, model_type),
+        *notes_of_embedding_scale(fields, model_type),
+    )
     fields.notes.update(dict.fromkeys(notes))
     if row.part != "vision":
         return groups
