@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,10 +17,13 @@ from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.model_positions import Chunks, LayerGroup, NearKeys, Window
 
 _FIX = {
-    "window": "Read sliding_window, attention_chunk_size and layer_types of the file, and count the query's own key.",
+    "window": "Read sliding_window, attention_chunk_size and layer_types of the file, and count the query's own key; "
+    "leave padding out of the dump.",
     "causal mask": "Mask every key behind its query: key position > query position.",
 }
 SEE_BOTH_SIDES = "Attend to both sides: is_causal=False, and a mask of the padding alone."
+#: Logarithm of a probability near which others may be too small to be held.
+FAINT = -27.6
 IRREGULAR = "the mask hides keys within reach as well, as between packed documents: the window was not compared"
 
 
@@ -59,20 +62,52 @@ def judge_mask(
     shown = shown_logits(arrays)
     heads = shown.visible.reshape(-1, *shown.visible.shape[-2:])
     visible = np.asarray(heads.any(0))
-    rows, columns = visible.any(1), visible.any(0)  # padding is seen by nobody
-    sides = [_positions(arrays, role, count) for role, count in zip(("query", "key"), visible.shape, strict=True)]
-    without_mask = "probabilities" in arrays and bool(visible.all())  # a softmax comes behind every mask
-    if not (shown.masks or without_mask) or not rows.any() or sides[0] is None or sides[1] is None:
+    rows = visible.any(1)  # padding sees nothing
+    query, key = (_positions(arrays, role, len(seen)) for role, seen in (("query", visible), ("key", visible.T)))
+    if not rows.any() or query is None or key is None:
         return None
-    if not (np.isfinite(sides[0]).all() and np.isfinite(sides[1]).all()):
+    if not (np.isfinite(query).all() and np.isfinite(key).all()):
         return None  # which is a mistake of its own
-    window, query, key = windows.pop(), sides[0][rows], sides[1][columns]
-    verdict = compare_mask(window, visible[rows][:, columns], query, key, causal)
-    if "probabilities" in arrays or not verdict.agree:  # too small a probability is 0 in one head, and no mask
+    columns = ~_padding(visible, query, key)
+    window, query, key, whole = windows.pop(), query[rows], key[columns], visible[rows][:, columns]
+    if not (shown.masks or ("probabilities" in arrays and visible.all())):  # a softmax comes behind every mask
+        return _judge_seen(window, whole, query, key, causal) if "probabilities" in arrays else None
+    verdict = compare_mask(window, whole, query, key, causal)
+    if not verdict.agree:
         return verdict
-    unlike = {number: head[rows][:, columns] for number, head in enumerate(heads) if not np.array_equal(head, visible)}
+    values = shown.values.reshape(heads.shape)
+    unlike = {
+        number: head[rows][:, columns]
+        for number, head in enumerate(heads)
+        if not np.array_equal(head, visible) and not ("probabilities" in arrays and _is_faint(values[number], head))
+    }
     of_heads = {number: compare_mask(window, head, query, key, causal) for number, head in unlike.items()}
     return _with_heads(verdict, of_heads, len(heads))
+
+
+def _padding(visible: np.ndarray, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """Mask (m,) of the keys that are padding: no query sees them, and they are no tokens before the queries.
+
+    Keys that are dumped without their queries may lie outside a window: they are padding only where their position is
+    below 0, or that of another key too. Of several queries, one behind the last real token sees all keys but its own.
+    """
+    _, number, count = np.unique(key, return_inverse=True, return_counts=True)
+    own = np.isin(key, query if len(query) > 1 else query[~visible.any(1)])
+    return np.asarray(~visible.any(0) & (own | (key < 0) | (count[number.reshape(-1)] > 1)))
+
+
+def _is_faint(logarithms: np.ndarray, visible: np.ndarray) -> bool:
+    """Whether a head has probabilities so small that others may be 0 by rounding."""
+    return bool(np.where(visible, logarithms, 0.0).min() < FAINT)
+
+
+def _judge_seen(
+    window: NearKeys | None, visible: np.ndarray, query: np.ndarray, key: np.ndarray, causal: bool | None
+) -> Diagnosis | None:
+    """Judge probabilities of which 0 may be too small a number: what they show is seen, and nothing else is known."""
+    expected = _expected(window, query[:, None], key, _band(visible, query[:, None] - key), causal)
+    verdict = compare_mask(window, visible | expected, query, key, causal)
+    return None if verdict.agree else verdict
 
 
 def _with_heads(verdict: Diagnosis, of_heads: Mapping[int, Diagnosis], count: int) -> Diagnosis:
@@ -117,29 +152,47 @@ def compare_mask(
     distance = query[:, None] - key
     apart = np.ones(visible.shape, bool) if together is None else ~together
     compared = f"the mask of {visible.shape[0]} queries and {visible.shape[1]} keys"
-    findings = [] if np.all(visible | apart) else [APART]
+    findings: list[Finding] = [] if np.all(visible | apart) else [APART]
     if not (visible & apart).any():  # as where all tokens are those of one image
         notes = (IRREGULAR,) if apart.any() else ()
         return Diagnosis(not findings, tuple(findings), notes, compared=compared)
-    band = _band(visible & apart, distance)
-    expected = _expected(window, query[:, None], key, band, causal)
-    beyond, hidden = visible & ~expected & apart, expected & ~visible & apart
-    later = distance < 0
-    if (beyond & later).any():
-        behind = f"{-distance[beyond].min():,} positions behind them"
-        findings.append(_finding("causal mask", f"Queries see keys up to {behind}."))
-    if (hidden & later).any() and not (visible & later).any():
-        findings.append(Finding("causal mask", "Queries see no later keys, and are to see them.", SEE_BOTH_SIDES))
-    if (beyond & ~later).any() or (band.whole and (hidden & ~later).any()):
-        nearer = f"keys up to {band.farthest:,} positions before the query"
-        found = "all keys" if band.farthest >= distance.max() else nearer
-        findings.append(_finding("window", f"Queries see {found} where {window or 'all keys'} are meant."))
+    expected = _expected(window, query[:, None], key, _band(visible & apart, distance), causal)
+    findings += _differences(window, visible, expected, apart, distance)
+    hidden, later = expected & ~visible & apart, distance < 0
     if not findings and hidden.any():
         return Diagnosis(True, notes=(IRREGULAR,), compared=compared)
     ends = window is None or bool((~expected & ~later & apart).any())
     of_later_keys = (window is not None or causal is not None) and later.any()
     kinds = [*(["mask"] if ends else []), *(["mask of later keys"] if of_later_keys else [])]
     return Diagnosis(not findings, tuple(findings), compared=compared, looked_at=shown_by(*kinds))
+
+
+def _differences(
+    window: NearKeys | None, visible: np.ndarray, expected: np.ndarray, apart: np.ndarray, distance: np.ndarray
+) -> Iterator[Finding]:
+    """Findings on keys that are seen, or hidden, against what is expected."""
+    band, later = _band(visible & apart, distance), distance < 0
+    beyond, hidden = visible & ~expected & apart, expected & ~visible & apart
+    if _hides_own_keys(visible, distance):
+        yield _finding("causal mask", "Queries do not see their own key.")
+        hidden &= distance != 0
+    if (beyond & later).any():
+        behind = f"{-distance[beyond].min():,} positions behind them"
+        yield _finding("causal mask", f"Queries see keys up to {behind}.")
+    if (hidden & later).any() and not (visible & later).any():
+        yield Finding("causal mask", "Queries see no later keys, and are to see them.", SEE_BOTH_SIDES)
+    if (beyond & ~later).any() or (band.whole and (hidden & ~later).any()):
+        nearer = f"keys up to {band.farthest:,} positions before the query"
+        found = "all keys" if band.farthest >= distance.max() else nearer
+        yield _finding("window", f"Queries see {found} where {window or 'all keys'} are meant.")
+
+
+def _hides_own_keys(visible: np.ndarray, distance: np.ndarray) -> bool:
+    """Whether most queries see keys, and not their own; single ones may be padding."""
+    own = (distance == 0) & visible.any(axis=1, keepdims=True)
+    with_own = own.any(axis=1)
+    blind = with_own & ~(visible & own).any(axis=1)
+    return bool(2 * blind.sum() > with_own.sum())
 
 
 def _band(visible: np.ndarray, distance: np.ndarray) -> MaskBand:
