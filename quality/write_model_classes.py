@@ -33,6 +33,9 @@ KEYS = re.compile(
     r"|^max_length$|^num_stacked_frames$|interpolate_mode"
     r"|^seq_len$|max_num_patches|max_image_size|global_attn_indexes|use_abs_pos|max_ep_len|mm_embed_dim"
     r"|query_pre_attn_scalar|qk_scale_factor|attention_multiplier|chunk_size|local_attention|first_k_dense|no_rope_layer"
+    r"|^tokens_per_second$|position_id_per|seconds_per_chunk|insert_layer_id|_aggregation_|^spec_size$"
+    r"|^patch_stride$|^chunk_(length|left_context|right_context)$|^fifo_length$|^use_rel_pos$|^patching_"
+    r"|^max_patch_length$"
 )
 #: Keys of older files next to rope_parameters, each with a value that no class has.
 OLDER_KEYS = {

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from posenc.core.rotation import PairLayout
+from posenc.models.config.compared_as_stated import notes_as_stated
 from posenc.models.config.embedding_scale import notes_of_embedding_scale
 from posenc.models.config.fields import Fields
 from posenc.models.config.model_type import Groups, ModelType, neutral_keys
+from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.rotary_layers import rotary_groups
 from posenc.models.config.sight_keys import notes_of_sight
 from posenc.models.config.sight_rules import notes_of_later_keys
@@ -29,6 +31,8 @@ def groups_of_config(fields: Fields, row: ModelType, model_type: str, layout: Pa
         *notes_of_embedding_scale(fields, model_type),
     )
     fields.notes.update(dict.fromkeys(notes))
+    if row is MODEL_TYPES.get(model_type):  # not a row of the caller's own
+        fields.notes.update(dict.fromkeys(notes_as_stated(fields, model_type, groups)))
     if row.part != "vision":
         return groups
     return tuple(replace(group, patches=row.patches(fields, group)) for group in groups)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from posenc.models.config.compared_as_stated import notes_as_stated
 from posenc.models.config.config_classes import ConfigClass
-from posenc.models.config.fields import Options
+from posenc.models.config.fields import Fields, Options
+from posenc.models.config.model_types.type_rows import MADE_OF_PARTS
 from posenc.models.notes import NotRead, Waived
 
 #: What the note on a part that a model is read without says.
@@ -16,6 +18,11 @@ UNREAD_PART = "is left out"
 def note_of_part_left_out(place: str, model_type: str, why: str) -> NotRead:
     """Make the note on a part that is left out of what is read."""
     return NotRead(f"{place} {UNREAD_PART}: {model_type} {why}")
+
+
+def notes_beside_parts(fields: Fields, model_type: str) -> tuple[str, ...]:
+    """Note what a model that is made of parts does besides them."""
+    return (*MADE_OF_PARTS.get(model_type, ()), *notes_as_stated(fields, model_type, ()))
 
 
 def notes_of_unread_parts(data: Mapping[str, Any], where: str) -> tuple[NotRead, ...]:

@@ -24,10 +24,11 @@ from posenc.models.config.fields import (
 from posenc.models.config.json_file import is_manifest, load_config
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.model_types import MODEL_TYPES
-from posenc.models.config.model_types.type_rows import FILLED_IN, HANDED_DOWN, MADE_OF_PARTS, SAME_AS
+from posenc.models.config.model_types.type_rows import FILLED_IN, HANDED_DOWN, SAME_AS
 from posenc.models.config.part_notes import (
     UNREAD_PART,
     note_of_part_left_out,
+    notes_beside_parts,
     notes_of_missing_parts,
     notes_of_unread_parts,
 )
@@ -257,7 +258,7 @@ def _read_parts(
     groups, more = _read_inside(data, known, inside, options, where)
     return groups, (
         *handed,
-        *MADE_OF_PARTS.get(model_type, ()),
+        *notes_beside_parts(Fields(data, known, options, where), model_type),
         *more,
         *notes,
         *notes_of_missing_parts(data, known, options, where),

@@ -1,0 +1,54 @@
+"""Windows and counts of media in configs: what is noted on them, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from posenc.models import from_config, manifest
+from posenc.models.notes import AsStated
+
+QWEN = {"model_type": "qwen2_5_vl_vision"}
+RF_DETR = {"model_type": "rf_detr_dinov2", "num_hidden_layers": 3}
+SWIN = {"model_type": "swinv2", "window_size": 7, "pretrained_window_sizes": [6, 6, 6, 6]}
+SAM = {"model_type": "sam_vision_model", "num_hidden_layers": 2, "global_attn_indexes": [1], "window_size": 14}
+WINDOWS, WHOLE = "windows of patches", "attention over the whole image"
+#: Configs, and what is noted.
+NOTED: list[tuple[dict[str, Any], dict[str, str]]] = [
+    (QWEN, {}),
+    ({**QWEN, "tokens_per_second": 4.0}, {}),
+    ({**QWEN, "tokens_per_second": 2.5}, {"tokens_per_second": "2.5"}),
+    (RF_DETR, {WINDOWS: "4 × 4 for each image", WHOLE: "no layer"}),
+    ({**RF_DETR, "out_features": ["stem", "stage2"]}, {WINDOWS: "4 × 4 for each image", WHOLE: "layers 0, 2"}),
+    ({**RF_DETR, "num_windows": 1}, {}),
+    (SWIN, {}),
+    ({**SWIN, "window_size": 14}, {"window_size": "14"}),
+    ({**SWIN, "pretrained_window_sizes": [0, 0, 0, 0]}, {}),
+    (SAM, {}),
+    ({**SAM, "use_rel_pos": False}, {WINDOWS: "14 × 14", WHOLE: "layer 1"}),
+    ({"model_type": "clap_audio_model", "patch_stride": [4, 2]}, {"patch_stride": "4, 2"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("config", "noted"), NOTED, ids=[one[0]["model_type"] for one in NOTED])
+def test_facts_are_noted_and_kept_by_a_manifest(config: dict[str, Any], noted: dict[str, str]) -> None:
+    model = from_config(config)
+    for notes in (model.idle, from_config(manifest(model).to_dict()).idle):
+        assert {note.partition(" = ")[0]: note.stated.partition(":")[0] for note in notes} == {
+            name: f"{name} = {value}" for name, value in noted.items()
+        }
+        assert all(isinstance(note, AsStated) for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({**RF_DETR, "out_indices": [1, 9]}, r"^out_indices must list stages of 3 layers; got \(1, 9\)"),
+        ({**RF_DETR, "out_features": "stage1"}, "^out_features must list stages of 3 layers; got 'stage1'"),
+        ({"model_type": "clap_audio_model", "patch_stride": [4] * 65}, "^patch_stride must list at most 64 numbers"),
+    ],
+)
+def test_what_is_no_number_or_list_is_refused(config: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        from_config(config)
