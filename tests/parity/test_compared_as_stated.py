@@ -143,3 +143,11 @@ def test_videos_of_qwen_stand_farther_apart_by_more_tokens_a_second() -> None:
         videos.append((found[0, 0].tolist(), from_config(config)))
     assert [times for times, _ in videos] == [[0, 2], [0, 4]]
     assert "vision_config.tokens_per_second = 2" in str(diff(videos[0][1], videos[1][1]))
+
+
+def test_no_key_that_a_class_writes_is_said_to_be_read_by_none() -> None:
+    def check(model_type: str) -> None:
+        notes = from_config(CONFIG_MAPPING[model_type]().to_dict()).notes
+        assert not [note for note in notes if "is read by no class" in note]
+
+    every(("gemma3n_text", "lfm2", "mobilevitv2", "rf_detr_dinov2", "zamba2"), check)

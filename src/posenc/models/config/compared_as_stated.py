@@ -84,6 +84,7 @@ def _of_sam_without_scores(fields: Fields, groups: Groups) -> tuple[Fact, ...]:
 
 def _where_output_is_taken(fields: Fields, groups: Groups) -> tuple[Fact, ...]:
     """RF-DETR: layers of out_indices, and any behind the last of them, see the whole image."""
+    fields.mark_used("window_block_indexes")  # which the class computes, and writes into files
     count, side = num_hidden_layers(fields), fields.integer("num_windows")
     taken = _stages_taken(fields, count)
     whole = frozenset(layer for layer in range(count) if side == 1 or layer in taken or layer > taken[-1])

@@ -21,7 +21,7 @@ WINDOW_NAMES = re.compile(
     r"|_pattern$|(layer|attention)_(interval|period|offset)|^look_(ahead|backward)|^block_size$|cross_attention_layers"
 )
 #: Schedules of other things than attention.
-OTHER_LAYERS = re.compile(r"^(mlp|moe|mtp|expert)_")
+OTHER_LAYERS = re.compile(r"^(mlp|moe|mtp|expert|activation_sparsity)_")
 #: Types of layers that see nearby keys alone.
 NEARBY = re.compile(r"sliding|chunk|local|window")
 #: Letters and signs that stand for layers.

@@ -98,7 +98,13 @@ NO_POSITIONS = (
     ),
     # Pictures and sound without attention.
     *(
-        ModelType(names, part=part, reader=without_positions, notes=(f"nothing encodes positions: {reason}",))
+        ModelType(
+            names,
+            part=part,
+            reader=without_positions,
+            ignored_keys=("n_attn_blocks",),  # MobileViT v2: how many layers of a stage attend
+            notes=(f"nothing encodes positions: {reason}",),
+        )
         for names, part, reason in (
             (CONVOLUTIONS, "vision", "convolutions know where a pixel is, and no layer attends"),
             (CODECS, "audio", "convolutions know where a sample is, and no layer attends"),

@@ -261,7 +261,7 @@ TEXT = (
         layer_types=uniform("linear_attention"),
         rotations=ByLayerType(where=("position_embedding_type", "rope")),
     ),
-    ModelType(("lfm2",), ignored_keys=("theta",), layer_types=layer_type_rules.by_full_attn_idxs),
+    ModelType(("lfm2",), ignored_keys=("theta", "full_attn_idxs"), layer_types=layer_type_rules.by_full_attn_idxs),
     ModelType(("lfm3",), layer_types=layer_type_rules.full_sliding_conv),
     ModelType(("minimax",), layer_types=EveryNth(2, nth="linear_attention", other="full_attention"), window=ONE_WINDOW),
     ModelType(
@@ -280,6 +280,7 @@ TEXT = (
     ),
     ModelType(
         ("zamba2",),
+        ignored_keys=("hybrid_layer_ids",),  # which the class computes from layers_block_type
         logit_factor=factors.root_of_half_width,
         layer_types=layer_type_rules.by_layers_block_type,
         rotations=ByLayerType(where=("use_mem_rope", True)),
