@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posenc.diagnosis.judge_models import compare_embedding_scales
+from posenc.diagnosis.compare_models import compare_embedding_scales
 from posenc.diagnosis.named_arrays import NamedArray, as_rounded, from_file
 
 

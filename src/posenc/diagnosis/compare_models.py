@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.diagnosis.layers.layer_contents import Content, OtherLayers, layers_by_part
@@ -14,6 +16,7 @@ from posenc.diagnosis.rotation.rotation_evidence import OtherRotation
 from posenc.diagnosis.rotation.rotation_mistakes import IN_CONFIGS
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage, rope_in_head
 from posenc.diagnosis.search import Attempt, explain, one_mistake_more
+from posenc.models.config.embedding_scale import WORDS, embedding_scales
 from posenc.models.difference import ABSENT, encoding_fields, encodings_by_door
 from posenc.models.fingerprints import canonical
 from posenc.models.model_positions import ModelPositions, Role, layer_ranges
@@ -170,3 +173,22 @@ def _fields(expected: Encoding, actual: Encoding) -> tuple[Finding, ...] | None:
 
 def _field(name: str, expected: object, actual: object) -> Finding:
     return Finding(name, f"{name} is {actual} where {expected} is meant.", f"{SET_IT}{expected}.")
+
+
+def compare_embedding_scales(
+    expected: Mapping[str, Any] | None, actual: Mapping[str, Any] | None
+) -> tuple[Finding, ...]:
+    """Findings on parts whose token embeddings are scaled otherwise; none where a config is missing."""
+    if expected is None or actual is None:
+        return ()
+    got = {one.where: one.scaled for one in embedding_scales(actual)}
+    return tuple(
+        Finding(
+            "embedding scale",
+            f"{meant.where}{meant.key} is {not meant.scaled} where {meant.scaled} is meant: token embeddings are "
+            f"{WORDS[not meant.scaled]} before positions are added.",
+            f"Set {meant.where}{meant.key}={meant.scaled}: it decides how much positions weigh compared with words.",
+        )
+        for meant in embedding_scales(expected)
+        if got.get(meant.where, meant.scaled) is not meant.scaled
+    )

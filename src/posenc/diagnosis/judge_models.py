@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from posenc.core.doors import Encoding
 from posenc.diagnosis.checkpoint_tables import compare_resized
-from posenc.diagnosis.compare_models import compare_models
+from posenc.diagnosis.compare_models import compare_embedding_scales, compare_models
 from posenc.diagnosis.judge_weights import compare_weights, layout_of_side, weights_of
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
@@ -18,7 +16,6 @@ from posenc.diagnosis.position_fields import GIVE, shown_by
 from posenc.diagnosis.remedies_in_files import by_keys_of_the_file, note_of_keys
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.checkpoints.conversion import RECEIPT
-from posenc.models.config.embedding_scale import WORDS, embedding_scales
 from posenc.models.difference import diff, drafts_of_one
 from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions
 from posenc.models.reordered_rows import in_same_terms, with_encodings
@@ -165,22 +162,3 @@ def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions
     lone = model
     replaced = with_encodings(other, lambda encoding, group: lone if encoding.door == lone.door else encoding)
     return ModelPositions(other.model_type, replaced.groups, other.notes)
-
-
-def compare_embedding_scales(
-    expected: Mapping[str, Any] | None, actual: Mapping[str, Any] | None
-) -> tuple[Finding, ...]:
-    """Findings on parts whose token embeddings are scaled otherwise; none where a config is missing."""
-    if expected is None or actual is None:
-        return ()
-    got = {one.where: one.scaled for one in embedding_scales(actual)}
-    return tuple(
-        Finding(
-            "embedding scale",
-            f"{meant.where}{meant.key} is {not meant.scaled} where {meant.scaled} is meant: token embeddings are "
-            f"{WORDS[not meant.scaled]} before positions are added.",
-            f"Set {meant.where}{meant.key}={meant.scaled}: it decides how much positions weigh compared with words.",
-        )
-        for meant in embedding_scales(expected)
-        if got.get(meant.where, meant.scaled) is not meant.scaled
-    )
