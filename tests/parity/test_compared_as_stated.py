@@ -11,6 +11,7 @@ pytest.importorskip("transformers")
 
 from transformers import AutoConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.clip import modeling_clip
 from transformers.models.lw_detr import modeling_lw_detr
 from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl
 from transformers.models.qwen3_omni_moe import modeling_qwen3_omni_moe
@@ -51,7 +52,12 @@ RF_DETR: dict[str, Any] = {
     "model_type": "rf_detr_dinov2", "hidden_size": 32, "num_attention_heads": 2, "num_hidden_layers": 3,
     "image_size": 64, "patch_size": 8, "num_windows": 2, "out_indices": [1, 3],
 }  # fmt: skip
+CLIP: dict[str, Any] = {
+    "model_type": "clip_vision_model", "hidden_size": 32, "num_attention_heads": 2, "num_hidden_layers": 1,
+    "image_size": 64, "patch_size": 8,
+}  # fmt: skip
 CLASSES: dict[str, Any] = {
+    "clip_vision_model": modeling_clip.CLIPVisionModel,
     "qwen2_5_vl_vision": modeling_qwen2_5_vl.Qwen2_5_VisionTransformerPretrainedModel,
     "vitdet": modeling_vitdet.VitDetBackbone,
     "lw_detr_vit": modeling_lw_detr.LwDetrViTBackbone,
@@ -71,6 +77,7 @@ CHANGED = [
     (SAM, "global_attn_indexes", [0, 1]),
     (AUDIO, "n_window_infer", 200),
     (RF_DETR, "num_windows", 4),
+    (CLIP, "num_attention_heads", 4),
     (RF_DETR, "out_indices", [2, 3]),
 ]
 

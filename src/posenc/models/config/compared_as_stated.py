@@ -31,7 +31,7 @@ def notes_as_stated(fields: Fields, model_type: str, groups: Groups) -> tuple[As
         >>> notes_as_stated(Fields({"tokens_per_second": 2}), "qwen2_5_vl_vision", ())[-1]
         'tokens_per_second = 2: frames of a video stand so many positions apart for each second between them'
     """
-    facts = [fact for rule in FACTS.get(model_type, ()) for fact in rule(fields, groups)]
+    facts = [fact for rule in (_heads_of_tables, *FACTS.get(model_type, ())) for fact in rule(fields, groups)]
     return tuple(AsStated(f"{fields.where}{name} = {value}: {consequence}") for name, value, consequence in facts)
 
 
@@ -39,9 +39,12 @@ def _of_key(name: str, consequence: str) -> FactRule:
     """Make a rule that states the value of a key where it is not the class's own."""
 
     def rule(fields: Fields, groups: Groups) -> tuple[Fact, ...]:
-        value, usual = fields.get(name, listed=False), fields.config_class.defaults.get(name)
+        known, value = fields.config_class, fields.get(name, listed=False)
+        usual = known.defaults.get(known.names.get(name, name))
         own = value is None or value.value == (tuple(usual) if isinstance(usual, list) else usual)
-        return () if value is None or own else ((name, _plainly(value.key, value.value), consequence),)
+        if value is None or own:
+            return ()
+        return ((value.key.removeprefix(fields.where), _plainly(value.key, value.value), consequence),)
 
     return rule
 
@@ -113,6 +116,18 @@ def _where_trained_before(fields: Fields, groups: Groups) -> tuple[Fact, ...]:
     return _of_key("window_size", "patches see their own window alone")(fields, groups)
 
 
+def _heads_of_tables(fields: Fields, groups: Groups) -> tuple[Fact, ...]:
+    """Heads of media whose layers know no position, so that no width or bias of theirs shows how many there are.
+
+    Of text alone, a GGUF file would state none, and compare with no config.
+    """
+    if not groups or any(group.layers or group.part == "text" for group in groups):
+        return ()
+    return (*_of_key("num_attention_heads", HEADS)(fields, groups), *_of_key(DECODER_HEADS, HEADS)(fields, groups))
+
+
+DECODER_HEADS = "decoder_attention_heads"
+HEADS = "so many heads share the channels of queries and keys, and logits are divided by the root of the width of one"
 PER_SECOND = "frames of a video stand so many positions apart for each second between them"
 TOGETHER = "sound and frames of a video take turns after so many seconds"
 RECORDING = "a recording is read in stretches with frames before and behind each, and positions begin anew in each"
