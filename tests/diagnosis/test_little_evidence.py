@@ -199,3 +199,37 @@ def test_sets_of_numbers_end_where_the_words_say() -> None:
     assert set_in_words("head", [0, 2, 4], range(8)) == "heads 0, 2, 4"
     assert set_in_words("head", [0, 2, 4, 6], range(8)) == "every 2 heads, from 0 on"
     assert set_in_words("position", [0.25, 0.5, 0.75], [0.0, 0.25, 0.5, 0.75, 1.5]) == "positions 0.25 to 0.75"
+
+
+@pytest.mark.parametrize("shift", [-5000, -1, 1])
+@pytest.mark.parametrize("heads", [1, 3])
+def test_a_shift_of_one_token_alone_is_no_harmless_one(shift: int, heads: int) -> None:
+    q, k = (x[:1] + np.zeros((heads, 1, 1)) for x in (Q, K))
+    at = np.array([5000])
+    given = {"q": q, "k": k, "positions": at}
+
+    def verdict(position: np.ndarray) -> Diagnosis:
+        return diagnose(ROPE, given | {"q_rotated": turned(q, position), "k_rotated": turned(k, position)})
+
+    assert verdict(at).agree
+    assert not verdict(at + shift).agree
+    assert verdict(at + shift).findings
+    table = {name: wave((at + shift)[:, None] * FREQUENCIES) for name, wave in (("cos", np.cos), ("sin", np.sin))}
+    assert not diagnose(ROPE, table | {"positions": at}).agree
+    # Without stated positions nobody says which one it is.
+    unstated = {"q": q, "k": k, "q_rotated": turned(q, at * 0 + 7), "k_rotated": turned(k, at * 0 + 7)}
+    assert diagnose(ROPE, unstated).agree
+
+
+@pytest.mark.parametrize(("model_type", "keys"), [
+    ("gpt_neox", {"rotary_pct": 0.25}), ("glm", {"partial_rotary_factor": 0.5, "head_dim": 64}),
+])  # fmt: skip
+def test_frequencies_of_a_share_that_nothing_explains_are_shown(model_type: str, keys: dict[str, Any]) -> None:
+    config = {"model_type": model_type, "hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2, **keys}
+    width = 16 if model_type == "gpt_neox" else 32
+    rates = 1e4 ** (-np.arange(0, width, 2) / width)
+    assert diagnose(config, {"inv_freq": rates}).agree
+    rates[-1] *= 1.01
+    verdict = diagnose(config, {"inv_freq": rates})
+    assert verdict.exit_code == 1
+    assert f"pair {width // 2 - 1}" in str(verdict)

@@ -90,6 +90,10 @@ class CombinedEvidence(RotationEvidence):
     def unwritten(self) -> str:
         return next((rows for part in self.parts if (rows := part.unwritten())), "")
 
+    def only_position(self) -> tuple[float, ...] | None:
+        every = {part.only_position() for part in self.parts}
+        return every.pop() if len(every) == 1 else None
+
     def unseen(self, usage: RotationUsage) -> tuple[str, ...]:
         tables = (part for part in self.parts if isinstance(part, ObservedTable))
         return tuple(note for table in tables for note in table.unused(usage))

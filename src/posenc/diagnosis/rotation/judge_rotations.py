@@ -178,7 +178,9 @@ def _equivalent_usages(usage: RotationUsage, evidence: RotationEvidence) -> Iter
     regrouped = [replace(usage, regrouped=True)] if both and evidence.roles() and may_regroup(usage) else []
     for start in regrouped:
         yield start, REGROUPED
-    for start in (usage, *regrouped) if both else ():
+    # What one token shows, the keys that were cached before it need not share.
+    shifted = both and evidence.only_position() is None
+    for start in (usage, *regrouped) if shifted else ():
         shift = _common_shift(start, evidence)
         if any(shift):
             side = RoleUsage(shift=shift[0] if len(shift) == 1 else shift)

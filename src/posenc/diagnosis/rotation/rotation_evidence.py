@@ -108,6 +108,10 @@ class RotationEvidence(abc.ABC):
         """The length of the sequence, where positions are shown."""
         return None
 
+    def only_position(self) -> tuple[float, ...] | None:
+        """Position, by coordinate, of all rows where they have one alone that is stated; None where there are more."""
+        return None
+
     def unseen(self, usage: RotationUsage) -> tuple[str, ...]:
         """Notes on what such evidence cannot show, and on numbers in it that nothing uses."""
         return ()
@@ -191,6 +195,8 @@ class RotationEvidence(abc.ABC):
         linear = tuple(Linear(factor) for factor in self.stretches(usage) if factor >= 1.0)
         shown = self.frequencies(usage)
         if shown is None or not isinstance(usage.rope, RoPE) or usage.rope.head_dim < 4:
+            return linear
+        if len(shown) != usage.rope.head_dim // 2:  # another share of the head
             return linear
         power = 1.0 - 2.0 / usage.rope.head_dim
         factors = (
@@ -298,6 +304,11 @@ class AtPositions(RotationEvidence):
 
     def longest(self) -> int:
         return longest_with(self.positions)
+
+    def only_position(self) -> tuple[float, ...] | None:
+        first = np.atleast_1d(self.positions[0])
+        alone = np.any(first) and bool(np.all(self.positions == self.positions[0]))
+        return tuple(first.tolist()) if alone else None
 
     @abc.abstractmethod
     def of_rows(self, rows: np.ndarray) -> Self:
