@@ -591,3 +591,36 @@ def test_sliding_layers_may_be_listed_or_all_but_every_nth():
         head = GGUFHead(llama(**keys, **{"attention.sliding_window_pattern": pattern}), (), {})
         full, slides = from_gguf(head).groups
         assert (slides.layers, slides.encodings[0].base, full.encodings[0].base) == (sliding, 1e4, 5e5)
+
+
+WIDTHS = {"block_count": 2, "embedding_length": 64, "attention.head_count": 4, "context_length": 128}
+
+
+@pytest.mark.parametrize(
+    ("arch", "other", "note"),
+    [
+        ("llama", False, "llama.attention.causal = False: queries see later keys"),
+        ("qwen3", False, "qwen3.attention.causal = False: queries see later keys"),
+        ("eurobert", True, "eurobert.attention.causal = True: queries see no later keys"),
+        ("eurobert", None, "eurobert.attention.causal = True: queries see no later keys"),
+    ],
+)
+def test_a_file_that_turns_the_mask_of_its_architecture_around_is_noted(arch: str, other: bool | None, note: str):
+    """llama.cpp masks later keys unless attention.causal is false, which converters of encoders write."""
+    usual = from_gguf(head_of(arch, **WIDTHS, **{"attention.causal": arch != "eurobert"}))
+    found = from_gguf(head_of(arch, **WIDTHS, **({} if other is None else {"attention.causal": other})))
+    assert usual.idle == ()
+    assert found.idle == (note,)
+    difference = diff(usual, found)
+    assert (difference.verdict, difference.not_compared) == (
+        "agree in what was compared",
+        (f"{note} (the second alone)",),
+    )
+    assert diff(found, found).verdict.startswith("agree in everything")
+
+
+def test_models_of_diffusion_see_both_sides_whatever_the_key_says():
+    both = [from_gguf(head_of("dream", **WIDTHS, **{"attention.causal": causal})) for causal in (True, False)]
+    assert diff(*both).verdict.startswith("agree in everything")
+    with pytest.raises(TypeError, match=r"attention\.causal must be"):
+        from_gguf(head_of("llama", **WIDTHS, **{"attention.causal": "no"}))

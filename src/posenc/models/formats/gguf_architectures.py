@@ -98,6 +98,13 @@ _ROWS = (
 )  # fmt: skip
 #: The row of every architecture.
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType({name: row for row in _ROWS for name in row.names})
+#: Architectures of encoders, whose converters write that attention is not causal; and those of diffusion, where
+#: llama.cpp sees both sides whatever the key says.
+BOTH_SIDES = frozenset(
+    {"eurobert", "gemma-embedding", "jina-bert-v3", "llama-embed", "modern-bert", "neo-bert", "nomic-bert",
+     "nomic-bert-moe"}
+)  # fmt: skip
+ALWAYS_BOTH_SIDES = frozenset({"dream", "llada", "llada-moe", "rnd1"})
 #: What llama.cpp takes where a file has no key.
 DEFAULTS: dict[str, Any] = {
     "rope.freq_base": 10_000.0,

@@ -19,16 +19,20 @@ from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Proportional
 from posenc.models.config.config_classes import ConfigClass
 from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, stated_values, waived_notes
 from posenc.models.config.layer_type_rules import MOST_LAYERS
+from posenc.models.config.sight_keys import NO_LATER_KEYS
+from posenc.models.config.sight_rules import LATER
 from posenc.models.formats.gguf_architectures import (
+    ALWAYS_BOTH_SIDES,
     AMBIGUOUS_KEYS,
     ARCHITECTURES,
+    BOTH_SIDES,
     DEFAULTS,
     NEUTRAL_KEYS,
     Architecture,
 )
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
 from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions, Source, Window
-from posenc.models.notes import NotRead, Waived
+from posenc.models.notes import AsStated, NotRead, Waived
 from posenc.phase.frequencies import EXACT
 
 #: How far float32 divisors of a file may be from those of a formula: their blend is formed from wavelengths in float32.
@@ -88,7 +92,7 @@ def from_gguf(
     keys.options.refuse_unread()
     waived = waived_notes((f"{keys.arch}.{key}", head.keys[f"{keys.arch}.{key}"]) for key in unread)
     alike = (Waived("what layers do differently is waived: each is read as a full one"),) if keys.row.varying else ()
-    notes = (*alike, *waived, *_notes_of_window(keys))
+    notes = (*alike, *waived, *_notes_of_window(keys), *_notes_of_sight(keys))
     groups, draft = _without_draft(keys, groups)
     return ModelPositions(keys.arch, groups, notes, bool(keys.row.period), draft)
 
@@ -345,6 +349,16 @@ def _notes_of_window(keys: _Keys) -> tuple[NotRead, ...]:
     if keys.row.period or not keys.states(name) or not keys.require(name).value:
         return ()
     return (NotRead(f"{keys.arch}.{name} = {keys.require(name).value!r}: no key says which layers have this window"),)
+
+
+def _notes_of_sight(keys: _Keys) -> tuple[AsStated, ...]:
+    """A note where the file turns the mask of its architecture around; it is causal where no key says otherwise."""
+    name = "attention.causal"
+    value = keys.get(name, listed=False)
+    causal = value is None or validation.truth(value.key, value.value)
+    if keys.arch in ALWAYS_BOTH_SIDES or causal is (keys.arch not in BOTH_SIDES):
+        return ()
+    return (AsStated(f"{keys.where}{name} = {causal}: {NO_LATER_KEYS if causal else LATER}"),)
 
 
 def _slides(keys: _Keys, pattern: Any, count: int) -> tuple[bool, ...]:
