@@ -248,3 +248,22 @@ def test_a_converted_folder_converts_back(tmp_path: Path) -> None:
     assert all(np.array_equal(back[name], rows) for name, rows in weights().items())
     with pytest.raises(ValueError, match="source must be 'adjacent'"):
         plan_conversion(there, source="halves", target="adjacent", heads=head_shapes(CONFIG))
+
+
+def test_one_projection_of_persimmon_has_groups_of_heads(tmp_path: Path) -> None:
+    """transformers reads it as (heads, 3, width): q, k and v of one head, then those of the next."""
+    config = {
+        "model_type": "persimmon", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1,
+        "max_position_embeddings": 512, "rope_theta": 1e4, "partial_rotary_factor": 0.5, "qk_layernorm": True,
+    }  # fmt: skip
+    name = "model.layers.0.self_attn.query_key_value.weight"
+    heads = drawn(192, 64).reshape(4, 3, 16, 64)
+    original = folder(tmp_path / "original", {name: heads.reshape(192, 64)}, config)
+    exchanged = heads.copy()
+    exchanged[[0, 1], 1] = heads[[1, 0], 1]
+    wrong = folder(tmp_path / "wrong", {name: exchanged.reshape(192, 64)}, config)
+    assert "k 0 and k 1 exchanged" in str(diagnose(original, wrong))
+    heads[:, :2, :8] = to_adjacent(heads[:, :2, :8].reshape(64, 64), 8).reshape(4, 2, 8, 64)
+    adjacent = config | {"model_type": "persimmon-adjacent-pairs"}
+    there = folder(tmp_path / "adjacent", {name: heads.reshape(192, 64)}, adjacent)
+    assert diagnose(original, there).agree

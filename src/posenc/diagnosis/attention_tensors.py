@@ -39,7 +39,7 @@ NO_ROWS = frozenset({"rotary_emb", "inv_freq", "relative_attention_bias"})
 #: Projections of T5, whose names are too short to be known anywhere else.
 SHORT = {"q": "query", "k": "key"}
 #: Types whose projection of queries, keys and values has one group of heads after another.
-GROUPED = frozenset({"gpt_neox", "gpt_neox_japanese", "falcon", "bloom", "internlm2"})
+GROUPED = frozenset({"gpt_neox", "gpt_neox_japanese", "falcon", "bloom", "internlm2", "persimmon"})
 #: Types whose projections are Conv1D of transformers, (in, out).
 CONV1D = frozenset({"gpt2", "imagegpt", "decision_transformer"})
 
