@@ -12,6 +12,7 @@ pytest.importorskip("transformers")
 from transformers import AutoConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.clip import modeling_clip
+from transformers.models.gemma2 import modeling_gemma2
 from transformers.models.lw_detr import modeling_lw_detr
 from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl
 from transformers.models.qwen3_omni_moe import modeling_qwen3_omni_moe
@@ -56,7 +57,12 @@ CLIP: dict[str, Any] = {
     "model_type": "clip_vision_model", "hidden_size": 32, "num_attention_heads": 2, "num_hidden_layers": 1,
     "image_size": 64, "patch_size": 8,
 }  # fmt: skip
+GEMMA: dict[str, Any] = {
+    "model_type": "gemma2", "hidden_size": 32, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 16,
+    "num_hidden_layers": 2, "intermediate_size": 32, "vocab_size": 16,
+}  # fmt: skip
 CLASSES: dict[str, Any] = {
+    "gemma2": modeling_gemma2.Gemma2Model,
     "clip_vision_model": modeling_clip.CLIPVisionModel,
     "qwen2_5_vl_vision": modeling_qwen2_5_vl.Qwen2_5_VisionTransformerPretrainedModel,
     "vitdet": modeling_vitdet.VitDetBackbone,
@@ -78,6 +84,8 @@ CHANGED = [
     (AUDIO, "n_window_infer", 200),
     (RF_DETR, "num_windows", 4),
     (CLIP, "num_attention_heads", 4),
+    (GEMMA, "attn_logit_softcapping", 0.5),
+    (GEMMA, "attn_logit_softcapping", None),
     (RF_DETR, "out_indices", [2, 3]),
 ]
 
@@ -100,6 +108,8 @@ def _run(model: Any, model_type: str, draw: torch.Generator) -> torch.Tensor:
         return model(patches, grid_thw=torch.tensor([[1, GRID, GRID]])).last_hidden_state
     if model_type == "qwen3_omni_moe_audio_encoder":
         return model(torch.randn(16, 200, generator=draw), feature_lens=torch.tensor([200])).last_hidden_state
+    if model_type == "gemma2":
+        return model(torch.arange(12)[None]).last_hidden_state
     pixels = torch.randn(1, 3, 64, 64, generator=draw)
     found = model(pixels)
     return found.feature_maps[-1] if hasattr(found, "feature_maps") else found.last_hidden_state

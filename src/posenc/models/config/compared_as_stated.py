@@ -1,4 +1,4 @@
-"""Counts and windows of media that no encoding holds: a note on each, so that two models compare them."""
+"""Counts, windows and bounds that no encoding holds: a note on each, so that two models compare them."""
 
 from __future__ import annotations
 
@@ -126,6 +126,17 @@ def _heads_of_tables(fields: Fields, groups: Groups) -> tuple[Fact, ...]:
     return (*_of_key("num_attention_heads", HEADS)(fields, groups), *_of_key(DECODER_HEADS, HEADS)(fields, groups))
 
 
+def _bounded_logits(fields: Fields, groups: Groups) -> tuple[Fact, ...]:
+    """Gemma 2: attn_logit_softcapping, also where a file says null, which bounds nothing, and not the class's 50."""
+    value = fields.get(SOFTCAP, listed=False)
+    stated = SOFTCAP in fields.data or SOFTCAP in fields.options.stated
+    if not stated or (value is not None and value.value == 50.0):
+        return ()
+    bound = "none" if value is None else _plainly(value.key, value.value)
+    return ((SOFTCAP, bound, "each logit x of attention becomes bound·tanh(x/bound)"),)
+
+
+SOFTCAP = "attn_logit_softcapping"
 DECODER_HEADS = "decoder_attention_heads"
 HEADS = "so many heads share the channels of queries and keys, and logits are divided by the root of the width of one"
 PER_SECOND = "frames of a video stand so many positions apart for each second between them"
@@ -146,6 +157,7 @@ FACTS: Mapping[str, tuple[FactRule, ...]] = MappingProxyType(
         "muse_glimmer_vision": (_of_types,),
         "muse_spark_vision": (_of_types,),
         **dict.fromkeys((*SAM_KIN, *RESIZED_SAM), (_of_sam_without_scores,)),
+        **dict.fromkeys(("gemma2", "t5_gemma_module", "vaultgemma", "videoprism_text_model"), (_bounded_logits,)),
         "rf_detr_dinov2": (_where_output_is_taken,),
         "swinv2": (_where_trained_before,),
         **dict.fromkeys(("minicpm_ocr_vision", "minicpmv4_6_vision", "minicpmv4_7_vision"), HALVED),
