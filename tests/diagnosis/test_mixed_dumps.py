@@ -118,3 +118,15 @@ def test_frequencies_that_nothing_uses_are_noted_beside_vectors_too() -> None:
     assert verdict.agree
     assert any("inv_freq" in note for note in verdict.notes)
     assert not diagnose(ROPE, VECTORS | waves | {"inv_freq": RATES}).notes
+
+
+def test_tokens_that_share_a_shift_stand_in_other_rows_of_a_cache() -> None:
+    waves = [wave(P[:, None] * RATES) for wave in (np.cos, np.sin)]
+    later = {name: rotary.halves(x, *rotary.waves(RATES, P + 7)) for name, x in (("q_rotated", Q), ("k_rotated", K))}
+    cache = {"cos_sin_cache": np.concatenate(waves, -1), "q": Q, "k": K}
+    verdict = diagnose(ROPE, cache | later)
+    assert verdict.agree
+    assert "positions are shifted by 7" in str(verdict)
+    assert not diagnose(ROPE, cache | later | {"k_rotated": rotated(K)}).agree
+    wrong = np.concatenate([wave(P[:, None] * WRONG_RATES) for wave in (np.cos, np.sin)], -1)
+    assert not diagnose(ROPE, cache | later | {"cos_sin_cache": wrong}).agree

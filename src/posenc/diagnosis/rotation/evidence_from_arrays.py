@@ -90,6 +90,10 @@ class CombinedEvidence(RotationEvidence):
     def unwritten(self) -> str:
         return next((rows for part in self.parts if (rows := part.unwritten())), "")
 
+    def beside_tables(self, usage: RotationUsage) -> RotationEvidence:
+        parts = tuple(part for part in self.parts if part.roles() or not part.fits(usage))
+        return parts[0] if len(parts) == 1 else CombinedEvidence(parts) if parts else self
+
     def only_position(self) -> tuple[float, ...] | None:
         every = {part.only_position() for part in self.parts}
         return every.pop() if len(every) == 1 else None
