@@ -185,7 +185,7 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     if row.part == "module" and where:  # one type for both parts of T5Gemma, which the file keeps apart
         groups = tuple(replace(group, part=where.removesuffix(".").rpartition(".")[2]) for group in groups)
     unread_notes = notes_of_unread_keys(fields, row, model_type)
-    more, notes = _read_inside(data, known, inside, options, where)
+    more, notes = _read_inside(data, known, inside, options, where, frozenset(group.part for group in groups))
     missing = notes_of_missing_parts(data, known, options, where)
     of_row = _notes_of_row(row, groups, where)
     if known is UNKNOWN_CLASS:
@@ -286,9 +286,17 @@ def _filled_in(data: Mapping[str, Any], model_type: str, inside: list[str]) -> M
 
 
 def _read_inside(
-    data: Mapping[str, Any], known: ConfigClass, inside: list[str], options: Options, where: str
+    data: Mapping[str, Any],
+    known: ConfigClass,
+    inside: list[str],
+    options: Options,
+    where: str,
+    own: frozenset[str] = frozenset(),
 ) -> Positions:
-    """Read the groups of the nested configs of a config, each by the model type that the outer class gives it."""
+    """Read the groups of the nested configs of a config, each by the model type that the outer class gives it.
+
+    `own` are the parts of the groups that the config has itself.
+    """
     read: dict[str, Groups] = {}
     notes: list[str] = []
     for key in inside:
@@ -310,19 +318,24 @@ def _read_inside(
                 f"{where}{key} must be of a type that is read here; got {validation.shown(model_type)}{reason}. "
                 f"Give waive=({key!r},) to read the rest."
             )
-    return _told_apart(read), tuple(notes)
+    return _told_apart(read, own), tuple(notes)
 
 
-def _told_apart(read: Mapping[str, Groups]) -> Groups:
+def _told_apart(read: Mapping[str, Groups], own: frozenset[str]) -> Groups:
     """Join the groups of nested configs; parts that several have are named by their config's key, save the main one's.
 
-    Layer 3 of the talker of Qwen3-Omni is not layer 3 of its thinker.
+    Layer 3 of the talker of Qwen3-Omni is not layer 3 of its thinker, nor that of the model around it.
     """
     having = Counter(part for groups in read.values() for part in {group.part for group in groups})
+    having.update(own)
     told = []
     for key, groups in read.items():
-        name = key.removesuffix("_config").replace("_", " ")
-        names = {part: name if part == "text" else f"{name} {part}" for part, count in having.items() if count > 1}
+        name, there = key.removesuffix("_config").replace("_", " "), {group.part for group in groups}
+        names = {
+            part: name if part == "text" and name not in there else f"{name} {part}"
+            for part, count in having.items()
+            if count > 1 and part != name  # a vision_config whose tower is the model's own
+        }
         kept = key in MAIN_PARTS
         told += [group if kept else replace(group, part=names.get(group.part, group.part)) for group in groups]
     return tuple(told)
