@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.func import functional_call, grad, stack_module_state, vmap
@@ -24,7 +25,9 @@ from posenc import (
     T5Bias,
     TransformerXL,
 )
+from posenc.core.doors import AttentionBias
 from posenc.torch import attention, module
+from samples import SAMPLES
 
 HEADS, TOKENS, DIM, MODEL = 4, 70, 8, 12
 AT = torch.arange(TOKENS)
@@ -125,3 +128,35 @@ def test_torch_func_maps_content_of_encodings_without_parameters() -> None:
         close(vmap(layer)(*rows), want)
 
     every([RoPE(dim=DIM), ALiBi(heads=HEADS)], check)
+
+
+BIASES = tuple(sample for sample in SAMPLES if isinstance(sample, AttentionBias))
+
+
+def biases_of_heads(encoding: AttentionBias, through: Any) -> list[torch.Tensor]:
+    """Biases (3, 3) of the first head, and of those before the first and behind the last, with heads unread."""
+    at = torch.arange(3).reshape(3, *[1] * (encoding.axes > 1)).expand(3, *[encoding.axes] * (encoding.axes > 1))
+    params = {name: torch.as_tensor(value) for name, value in encoding.init(np.random.default_rng(0)).items()} or None
+
+    def bias(head: Any) -> Any:
+        return encoding.bias(head, at[:, None], at[None], params)
+
+    (first, *others), want = through(bias)(torch.tensor([0, -1, encoding.heads])), bias(torch.tensor(0))
+    close(first.expand(3, 3), want.expand(3, 3))
+    return others
+
+
+def test_a_head_that_does_not_exist_gives_nan_under_vmap() -> None:
+    def check(encoding: AttentionBias) -> None:
+        assert all(bool(one.isnan().all()) for one in biases_of_heads(encoding, vmap))
+
+    every(BIASES, check)
+
+
+@pytest.mark.parametrize("encoding", [ALiBi(heads=2), T5Bias(heads=2)])
+def test_a_head_that_does_not_exist_gives_nan_in_compiled_code(encoding: AttentionBias) -> None:
+    def compiled(bias: Any) -> Any:
+        program = torch.compile(bias, fullgraph=True, backend="aot_eager")
+        return lambda heads: program(heads[:, None, None]).expand(3, 3, 3)
+
+    assert all(bool(one.isnan().all()) for one in biases_of_heads(encoding, compiled))

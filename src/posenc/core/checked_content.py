@@ -28,6 +28,23 @@ def content(name: str, x: Array, dim: int | None, heads: int | None, lib: Librar
     return lib.wide(x)
 
 
+def check_keys(q: Array, k: Array, *, same_heads: bool) -> None:
+    """Refuse keys whose axes of batches, or of heads where `same_heads`, are not those of the queries.
+
+    Example:
+        >>> import numpy as np
+        >>> check_keys(np.zeros((2, 3, 4, 8)), np.zeros((2, 3, 5, 8)), same_heads=True)
+    """
+    end = -2 if same_heads else -3
+    sizes = zip(q.shape[:end], k.shape[:end], strict=False)
+    if q.ndim != k.ndim or not all(validation.equals_one_of(theirs, ours) for ours, theirs in sizes):
+        axes = "batch and heads" if same_heads else "batch"
+        raise ValueError(
+            f"k must have the {axes} of q, {tuple(q.shape[:end])}; got shapes {tuple(q.shape)} and {tuple(k.shape)}. "
+            "Give the keys of the same rows, and repeat grouped heads first."
+        )
+
+
 def placed(name: str, positions: Array | Positions, x: Array, axis: int, axes: int = 1) -> Positions:
     """Check that positions, (places,) or (*batch, places), fit the places on `axis` of x, (*batch, heads, ., .).
 

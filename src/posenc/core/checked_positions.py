@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from posenc.core import arrays, validation
@@ -131,6 +132,28 @@ def checked_pair(query_positions: Any, key_positions: Any, like: Array | None = 
     if query_positions.lib.name != key_positions.lib.name:
         arrays.library(query_positions.array, key_positions.array)  # whose error names the two
     return query_positions, key_positions
+
+
+def broadcast(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    """Say whether two shapes broadcast against each other.
+
+    Example:
+        >>> broadcast((2, 1, 4), (3, 4)), broadcast((2, 4), (3, 4))
+        (True, False)
+    """
+    for one, other in zip(reversed(first), reversed(second), strict=False):
+        if not (one == 1 or other == 1 or one == other):
+            return False
+    return True
+
+
+def check_broadcast(queries: Sequence[Any], keys: Sequence[Any]) -> None:
+    """Refuse shapes of query and key positions that do not broadcast, coordinates apart."""
+    if not broadcast(queries, keys):
+        raise ValueError(
+            f"query_positions and key_positions must broadcast; got shapes {tuple(queries)} and {tuple(keys)}. Give "
+            "query_positions[:, None] for every pair."
+        )
 
 
 def check_range(name: str, bounds: tuple[Any, Any], float64: bool) -> None:

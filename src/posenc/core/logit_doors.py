@@ -11,8 +11,8 @@ import numpy as np
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array, Library
-from posenc.core.checked_content import content, of_documents, placed
-from posenc.core.checked_positions import Positions, checked_pair
+from posenc.core.checked_content import check_keys, content, of_documents, placed
+from posenc.core.checked_positions import Positions, broadcast, check_broadcast, checked_pair
 from posenc.core.declared_fields import Heads
 from posenc.core.encoding import Encoding, Params, first_array
 
@@ -47,7 +47,7 @@ class AttentionBias(Encoding):
         the axes before it broadcast.
 
         Args:
-            head: Numbers of heads, from 0; where JAX traces them, one that does not exist gives NaN.
+            head: Numbers of heads, from 0; where they cannot be read, one that does not exist gives NaN.
             query_positions: Positions of queries; integers, float32 or float64.
             key_positions: Positions of keys.
             params: Parameters by name, as `init` returns them; None where nothing is learned.
@@ -58,7 +58,8 @@ class AttentionBias(Encoding):
 
         Raises:
             TypeError: An argument has the wrong type or dtype.
-            ValueError: Heads or positions are out of range, or parameters have other names or shapes.
+            ValueError: Heads or positions are out of range or do not broadcast, or parameters have other names or
+                shapes.
         """
 
     @final
@@ -79,13 +80,16 @@ class AttentionBias(Encoding):
         """
         learned = self.checked(params)
         query_positions, key_positions = checked_pair(query_positions, key_positions, like=first_array(learned))
-        return (
-            self._head_index(head, query_positions.lib),
-            query_positions,
-            key_positions,
-            learned,
-            query_positions.lib.result_dtype(dtype),
-        )
+        head = self._head_index(head, query_positions.lib)
+        last = -1 if self.axes > 1 else None  # coordinates do not broadcast
+        queries, keys = query_positions.array.shape[:last], key_positions.array.shape[:last]
+        if not (broadcast(head.shape, queries) and broadcast(head.shape, keys)):
+            raise ValueError(
+                "head must broadcast against query_positions and key_positions; got shapes "
+                f"{tuple(head.shape)}, {tuple(queries)} and {tuple(keys)}. Give head[:, None, None] for every head."
+            )
+        check_broadcast(queries, keys)
+        return head, query_positions, key_positions, learned, query_positions.lib.result_dtype(dtype)
 
     def _head_index(self, head: Array, lib: Library) -> Array:
         """Numbers of heads as an array of the library; a negative one would count from the end, so it is refused."""
@@ -116,7 +120,8 @@ class AttentionBias(Encoding):
 
         Raises:
             TypeError: An argument has the wrong type or dtype.
-            ValueError: Positions have no axis or are out of range, or the result would not fit into memory.
+            ValueError: Positions have no axis, rows that do not go together or are out of range, or the result would
+                not fit into memory.
         """
         query, key = checked_pair(query_positions, key_positions, like=first_array(params))
         lib, last, shapes = query.lib, -1 if self.axes == 1 else -2, (query.array.shape, key.array.shape)
@@ -125,6 +130,11 @@ class AttentionBias(Encoding):
                 "query_positions and key_positions must have an axis of positions, (*batch, "
                 f"n{'' if self.axes == 1 else f', {self.axes}'}); got shapes {tuple(shapes[0])} and "
                 f"{tuple(shapes[1])}. Put a single position into a list."
+            )
+        if not broadcast(*(shape[:last] for shape in shapes)):
+            raise ValueError(
+                "query_positions and key_positions must have axes of batches that broadcast; got shapes "
+                f"{tuple(shapes[0])} and {tuple(shapes[1])}. Give each row of queries its keys."
             )
         # While tracing, a bound on a length would become part of the program.
         if query.readable and key.readable:
@@ -235,6 +245,7 @@ class AttentionScore(Encoding):
         dim, heads = getattr(self, "dim", None), getattr(self, "heads", None)
         q = content("q", q, dim, heads, lib)
         k = content("k", k, dim, heads if dim else None, lib)  # an encoding that states no width scores any keys alike
+        check_keys(q, k, same_heads=bool(dim))
         query_positions, key_positions = (
             placed("query_positions", query_positions, q, -2, self.axes),
             placed("key_positions", key_positions, k, -2, self.axes),

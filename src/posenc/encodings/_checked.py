@@ -25,11 +25,12 @@ class CheckedBias(AttentionBias):
         dtype: Any = None,
     ) -> Array:
         head, query, key, learned, dtype = self.checked_call(head, query_positions, key_positions, params, dtype)
-        bias, lib = self._bias(head, query, key, learned, dtype), query.lib
-        if lib.name != "jax" or lib.concrete(head):
-            return bias
-        # JAX counts a negative index from the end and takes the last head for one beyond it.
-        return lib.xp.where((head >= 0) & (head < self.heads), bias, float("nan"))
+        if query.lib.concrete(head):
+            return self._bias(head, query, key, learned, dtype)
+        # Unread, a negative number would count from the end, and one beyond the last head is taken for the last by JAX
+        # and ends a program of PyTorch.
+        exists, where = (head >= 0) & (head < self.heads), query.lib.xp.where
+        return where(exists, self._bias(where(exists, head, 0), query, key, learned, dtype), float("nan"))
 
     def _at_checked(self, head: Array, query: Positions, key: Positions, params: Params | None, dtype: Any) -> Array:
         if type(self).bias is not CheckedBias.bias:  # a subclass that computes another bias

@@ -8,7 +8,7 @@ from typing import Any
 
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
-from posenc.core.checked_positions import Positions, checked_pair
+from posenc.core.checked_positions import Positions, check_broadcast, checked_pair
 
 #: The farthest distance that 32-bit integers tell from others.
 FARTHEST_NARROW = 2**31 - 1
@@ -44,12 +44,7 @@ def difference(
 def _check_broadcast(query_positions: Positions, key_positions: Positions) -> None:
     """Refuse positions whose shapes do not go together, or whose differences would not fit into memory."""
     here, there = query_positions.array.shape, key_positions.array.shape
-    for queries, keys in zip(reversed(here), reversed(there), strict=False):
-        if not (queries == 1 or keys == 1 or queries == keys):
-            raise ValueError(
-                f"query_positions and key_positions must broadcast; got shapes {tuple(here)} and {tuple(there)}. Give "
-                "query_positions[:, None] for every pair."
-            )
+    check_broadcast(here, there)
     if query_positions.readable and key_positions.readable:
         sizes = zip_longest(reversed(here), reversed(there), fillvalue=1)
         count = math.prod(keys if queries == 1 else queries for queries, keys in sizes)

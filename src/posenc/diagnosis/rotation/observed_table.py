@@ -43,7 +43,7 @@ class ObservedFrequencies(RotationEvidence):
             return None
         expected = expected / frequency_unit(usage.rope)
         gap = np.abs(expected - self.values)
-        if self.attention is not None and abs(pairs.factor - self.attention) > 1e-5 * abs(self.attention):
+        if self.attention is not None and abs(pairs.factor - self.attention) > 1e-5 * self.attention:
             gap = gap + abs(pairs.factor - self.attention)
         tolerance = (FLOAT32_FREQUENCY if exact else ROUGH) * np.abs(expected)
         return Comparison(gap, tolerance, np.ones(gap.shape, bool))
