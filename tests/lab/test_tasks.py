@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from posenc.lab.prepare import prepare
 from posenc.lab.tasks import algorithmic
 from posenc.lab.tasks.task import NOTHING
 from posenc.lab.tasks.task_table import TASKS, experiment, task_of, task_row
-from posenc.lab.tasks.wmt14 import BASE_TRANSFORMER
+from posenc.lab.tasks.wmt14 import BASE_TRANSFORMER, WMT14, Translations
 from posenc.lab.tasks.written import ADJECTIVE, BEGIN, END, NOUN, OBJECT_MARK, SUBJECT_MARK, VERB, WORDS
 from posenc.lab.tasks.written import AND as CONJUNCTION
 from posenc.lab.trial import run
@@ -237,6 +239,37 @@ def test_translations_come_from_a_data_set_of_files(tmp_path):
         task.test_batch(np.random.default_rng(0), 3, 3)
     with pytest.raises(ValueError, match="length must hold some sentence of the test part; got 3"):
         task.require(3)
+
+
+class OneEach:
+    """A tokenizer with a token for each word."""
+
+    def encode(self, text):
+        return SimpleNamespace(ids=list(range(len(text.split()))))
+
+
+@pytest.mark.parametrize(("trained", "tested"), [(3, 9), (9, 3)])
+def test_training_and_tests_each_ask_for_sentences_of_their_own_part(trained, tested):
+    train, test = ([{"translation": {"en": "word " * count, "de": "Wort " * count}}] for count in (trained, tested))
+    task = type("Local", (WMT14,), {"translations": Translations(OneEach(), train, test)})()
+    of_training = (task.require_training, trained, "length must hold the shortest sentence of data; got 5")
+    of_tests = (task.require, tested, "length must hold some sentence of the test part; got 5")
+    for require, count, refused in (of_training, of_tests):
+        require(10)
+        with nullcontext() if count < 5 else pytest.raises(ValueError, match=refused):
+            require(5)
+
+
+def test_text_must_be_as_long_as_training_and_tests_each_ask(tmp_path):
+    (tmp_path / "text.txt").write_text("abcdefg" * 600)  # 3,780 characters to train on, 420 to measure with
+    text = (("text", str(tmp_path / "text.txt")),)
+    small = {"width": 16, "heads": 2, "layers": 1, "options": text}
+    longer = experiment("RoPE(dim=8)", "character-lm", length=1000, test_lengths=(300,), **small)
+    assert prepare(longer).limit >= 1000
+    for length, test_length, purpose in ((4000, 300, "4000 tokens to train on"), (1000, 500, "500 tokens to measure")):
+        other = dataclasses.replace(longer, length=length, test_lengths=(test_length,))
+        with pytest.raises(ValueError, match=f"text must have more than {purpose}"):
+            prepare(other)
 
 
 def test_every_row_is_an_experiment():

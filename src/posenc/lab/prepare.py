@@ -114,7 +114,8 @@ def _prepared(experiment: Experiment, device: str) -> Trial:
         raise ValueError(
             f"positions must not be 'coupled' for the task {row.name}, which has no coupled ids. Use 'range'."
         )
-    for length in (experiment.length, *experiment.test_lengths):
+    task.require_training(experiment.length)
+    for length in experiment.test_lengths:
         task.require(length)
     streams = seeds(experiment.seed)
     folder = model_folder(experiment.model)

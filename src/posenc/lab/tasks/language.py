@@ -59,6 +59,9 @@ class CharacterLM(Task):
     def require(self, length: int) -> None:
         self._require("measure with", self.corpus.held_out, length)
 
+    def require_training(self, length: int) -> None:
+        self._require("train on", self.corpus.train, length)
+
     def _require(self, purpose: str, tokens: np.ndarray, length: int) -> None:
         if len(tokens) <= length:
             raise ValueError(

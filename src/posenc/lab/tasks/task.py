@@ -88,11 +88,19 @@ class Task(Declared, abc.ABC):
         return None
 
     def require(self, length: int) -> None:
-        """Check that there is data for sequences of `length` items, and that they ask something.
+        """Check that there is data to measure with sequences of `length` items, and that they ask something.
 
         Raises:
             ValueError: Data is missing or too short, or `length` is.
         """
+
+    def require_training(self, length: int) -> None:
+        """Check the same of what `batch` draws from; override where training has data of its own.
+
+        Raises:
+            ValueError: Data is missing or too short, or `length` is.
+        """
+        self.require(length)
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,9 @@ class WMT14(Written):
     def require(self, length: int) -> None:
         self.test_batch(np.random.default_rng(0), 1, length)
 
+    def require_training(self, length: int) -> None:
+        self.pair(np.random.default_rng(0), length)
+
     def _tokens(self, translation: dict[str, str]) -> tuple[list[int], list[int]]:
         tokenizer = self.translations.tokenizer
         source, target = (tokenizer.encode(translation[name]).ids for name in (self.source, self.target))
