@@ -77,6 +77,9 @@ class AttentionBias(Encoding):
 
         Returns:
             Heads, positions of queries and of keys, parameters of their library, and the dtype of the result.
+
+        Raises:
+            ValueError: Heads and positions do not broadcast against each other.
         """
         learned = self.checked(params)
         query_positions, key_positions = checked_pair(query_positions, key_positions, like=first_array(learned))
