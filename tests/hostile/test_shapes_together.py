@@ -49,7 +49,7 @@ def scored(encoding: AttentionScore, array: Callable[[Any], Any]) -> Iterator[tu
     hidden = {"hidden": x(2, places, encoding.model_dim)} if encoding.reads else {}  # type: ignore[attr-defined]
     q = x(2, heads, 4, dim)
     yield BATCH, lambda: encoding.score(q, x(3, heads, 4, dim), at, at, params, **hidden)
-    if getattr(encoding, "dim", None):
+    if getattr(encoding, "dim", None) and (encoding.gathers or hasattr(encoding, "heads")):  # others read q alone
         yield HEADS, lambda: encoding.score(q, x(2, heads + 1, 4, dim), at, at, params, **hidden)
 
 

@@ -248,7 +248,8 @@ class AttentionScore(Encoding):
         dim, heads = getattr(self, "dim", None), getattr(self, "heads", None)
         q = content("q", q, dim, heads, lib)
         k = content("k", k, dim, heads if dim else None, lib)  # an encoding that states no width scores any keys alike
-        check_keys(q, k, same_heads=bool(dim))
+        # A score that states no heads and gathers nothing reads queries alone, so that keys may have fewer heads.
+        check_keys(q, k, same_heads=bool(dim) and self.gathers)
         query_positions, key_positions = (
             placed("query_positions", query_positions, q, -2, self.axes),
             placed("key_positions", key_positions, k, -2, self.axes),
