@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, AutoModelForCausalLM
 
 from posenc.diagnosis import diagnose
 from posenc.models.config.sight_rules import sees_later_keys
@@ -97,3 +97,33 @@ def test_an_audit_does_not_feed_tokens_one_by_one_to_a_model_that_sees_later_one
     reasons = {result.name: result.reason for result in report.results}
     assert reasons["cached"] == reasons["chunked"] == "its queries may see later tokens"
     assert not [result.name for result in report.breaks if result.name != "cast"]
+
+
+BART = {
+    "model_type": "bart", "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "vocab_size": 64,
+}  # fmt: skip
+
+
+def test_a_decoder_that_its_file_lets_see_later_keys_is_noted_and_not_accused() -> None:
+    later = BART | {"is_causal": False}
+    (said,) = diagnose(BART, later).not_compared
+    assert said.startswith("is_causal = False")
+    assert said.endswith(": queries see later keys (the second alone)")
+    tokens, models = torch.arange(12)[None] + 10, []
+    for stated in (BART, later):
+        torch.manual_seed(0)
+        models.append(AutoModel.from_config(AutoConfig.for_model(**stated)).eval())
+    other = tokens.clone()
+    other[:, -1] -= 1
+    with torch.no_grad():
+        seen = [
+            not torch.equal(*(model(tokens, decoder_input_ids=ids)[0][0, 0] for ids in (tokens, other)))
+            for model in models
+        ]
+    assert seen == [False, True]
+    inputs = {"decoder_input_ids": tokens}
+    for stated, model in zip((BART, later), models, strict=True):
+        assert diagnose(stated, capture(model, tokens, inputs=inputs)).agree
+    wrong = diagnose(BART, capture(models[1], tokens, inputs=inputs))
+    assert "causal mask" in {finding.name for finding in wrong.findings}, str(wrong)

@@ -116,7 +116,7 @@ def _group(model: ModelPositions, part: str, layer: int) -> LayerGroup | None:
 def _is_causal(part: str, captured: Capture, config: Mapping[str, Any]) -> bool | None:
     """Whether queries of a part are to see no later keys; None where its type does not say."""
     if part in ("encoder", "decoder", "vision"):
-        return part == "decoder"
+        return part == "decoder" and config.get("is_causal") is not False
     if part != "text" or not captured.attends:
         return None
     text = config.get("text_config") or config

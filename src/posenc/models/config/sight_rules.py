@@ -58,8 +58,8 @@ def hides_later_keys(model: ModelPositions) -> bool:
 
 
 def notes_of_later_keys(fields: Fields, model_type: str, groups: tuple[LayerGroup, ...]) -> tuple[str, ...]:
-    """Note the flags of a text config by which queries see later keys, where no window of its layers shows them."""
-    if all(group.part != "text" for group in groups):
+    """Note the flags by which queries of a text or a decoder see later keys, where no window of its layers shows it."""
+    if all(group.part not in ("text", "decoder") for group in groups):
         return ()
     found = {key: fields.get(key, listed=False) for key in ("is_causal", FLAG)}
     stated = {key: value.value for key, value in found.items() if value is not None}
