@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from posenc.core import text_lines
 from posenc.core.doors import Encoding
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.position_fields import PositionField, not_shown
+from posenc.diagnosis.position_fields import OF_DOOR, PositionField, fields_of, not_shown
 from posenc.models.difference import EVERYTHING, EXIT_CODES, PARTLY, Difference, Verdict, not_compared_lines
 from posenc.models.model_positions import ModelPositions
 
@@ -91,13 +91,17 @@ class Diagnosis(text_lines.Lines):
     def looked_at_in(self, positions: Encoding | ModelPositions) -> Diagnosis:
         """Return the diagnosis with `not_shown`: fields of these positions that the evidence did not show.
 
+        Fields of encodings that these positions have not, as the frequencies of a bias, were not looked at.
+
         Args:
             positions: What was expected.
 
         Returns:
             The same diagnosis with `not_shown`.
         """
-        return replace(self, not_shown=not_shown(positions, self.looked_at))
+        absent = frozenset().union(*OF_DOOR.values()) - fields_of(positions)
+        looked_at = tuple(name for name in self.looked_at if name not in absent)
+        return replace(self, looked_at=looked_at, not_shown=not_shown(positions, looked_at))
 
 
 def merged_diagnosis(verdicts: Sequence[Diagnosis]) -> Diagnosis:
