@@ -104,6 +104,27 @@ def test_what_the_files_do_not_show_is_named(draft: Any, target: Any, sentence: 
     assert any(line.startswith(sentence) for line in check.not_compared), check.lines()
 
 
+def test_keys_outside_a_window_may_be_gone_when_a_token_is_rejected() -> None:
+    """The cache of transformers for such layers refuses to be cut back once the window is full."""
+    cache_utils, torch = pytest.importorskip("transformers.cache_utils"), pytest.importorskip("torch")
+    windowed = SMALL | {"model_type": "mistral", "sliding_window": 8}
+    for served, said in ((8, True), (9, False)):
+        layer = cache_utils.DynamicSlidingWindowLayer(sliding_window=8)
+        layer.update(*torch.zeros(2, 1, 1, served - 1, 4))
+        if said:
+            layer.crop(-1)
+        else:
+            with pytest.raises(RuntimeError, match="crop"):
+                layer.crop(-1)
+        check = check_draft(windowed, LARGE, length=served)
+        whole = "cache: the draft keeps keys and values of every token, which are cut back"
+        near = (
+            "cache: layers 0-1 of the draft see near keys alone, and engines may drop the others. Look whether your "
+            "engine restores them after a rejected token."
+        )
+        assert (whole in check.agree, near in check.not_compared) == (said, not said)
+
+
 def test_what_is_no_language_model() -> None:
     with pytest.raises(ValueError, match=r"^draft must be a language model; got 'vit', whose parts are vision\. Give"):
         check_draft({"model_type": "vit"}, LARGE)

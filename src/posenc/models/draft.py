@@ -15,7 +15,7 @@ from posenc.models.difference import EVERYTHING, PARTLY, Difference, Verdict, di
 from posenc.models.formats.gguf_header import read_gguf
 from posenc.models.formats.gguf_read import from_gguf
 from posenc.models.manifests.manifest_of_model import usable_length
-from posenc.models.model_positions import LayerGroup, ModelPositions, layer_ranges
+from posenc.models.model_positions import Chunks, LayerGroup, ModelPositions, layer_ranges
 
 #: The file of a tokenizer beside its config, and the most bytes of one that are read.
 TOKENIZER, LARGEST_TOKENIZER = "tokenizer.json", 1 << 27
@@ -112,7 +112,7 @@ def check_draft(
     ours, theirs = _side("draft", draft, waive), _side("target", target, waive)
     served = _trained(theirs) if length is None else validation.integer("length", length, 1, 2**53)
     findings = [_vocabulary(ours, theirs), _tokenizer(ours, theirs), *_lengths(ours, theirs, served)]
-    findings += [*_running_states(ours), *_running_states(theirs), *_coordinates(ours, theirs)]
+    findings += [*_cache(ours, served), *_cache(theirs, served), *_coordinates(ours, theirs)]
     agree, differ, unknown = (
         tuple(line for kind, line in findings if kind == wanted) for wanted in ("agree", "differ", "unknown")
     )
@@ -210,19 +210,32 @@ def _lengths(draft: _Side, target: _Side, served: int | None) -> list[tuple[str,
     return found
 
 
-def _running_states(side: _Side) -> list[tuple[str, str]]:
+def _cache(side: _Side, served: int | None) -> list[tuple[str, str]]:
+    """Say of each kind of layers whether what it keeps can be cut back after a rejected token."""
     layers = tuple(sorted(layer for group in side.groups if group.attention in RUNNING_STATE for layer in group.layers))
     keys = [str(key) for key in side.text if STATE_KEYS.search(str(key))]
-    if not layers and keys:
-        return [("unknown", f"cache: keys such as {keys[0]} of the {side.name} tell of a running state. {LOOK}")]
-    if not layers:
-        return [("agree", f"cache: the {side.name} keeps keys and values of every token, which are cut back")]
-    return [
-        (
-            "unknown",
-            f"cache: {layer_ranges(layers)} of the {side.name} keep a running state, which cannot be cut back. {LOOK}",
-        )
-    ]
+    near = _freed(side, served)
+    found = []
+    if layers:
+        states = f"{layer_ranges(layers)} of the {side.name} keep a running state, which cannot be cut back"
+        found.append(("unknown", f"cache: {states}. {LOOK}"))
+    elif keys:
+        found.append(("unknown", f"cache: keys such as {keys[0]} of the {side.name} tell of a running state. {LOOK}"))
+    if near:
+        window = f"{layer_ranges(near)} of the {side.name} see near keys alone, and engines may drop the others"
+        found.append(("unknown", f"cache: {window}. {LOOK.replace(' it ', ' them ')}"))
+    return found or [("agree", f"cache: the {side.name} keeps keys and values of every token, which are cut back")]
+
+
+def _freed(side: _Side, served: int | None) -> tuple[int, ...]:
+    """The layers that do not need the keys of every token that is served."""
+    needed = {
+        layer: group.window.size if isinstance(group.window, Chunks) else group.window.before + 1
+        for group in side.groups
+        if group.window is not None
+        for layer in group.layers
+    }
+    return tuple(sorted(layer for layer, size in needed.items() if served is None or size < served))
 
 
 def _coordinates(draft: _Side, target: _Side) -> list[tuple[str, str]]:
