@@ -115,7 +115,7 @@ MODEL_OF = {
 #: Keys of windows, each with a value that few classes have by default.
 WINDOWS = {"use_sliding_window": True, "max_window_layers": 2, "sliding_window": 3}
 #: use_bidirectional_attention of types whose windows it changes.
-BOTH_SIDES = {"gemma3_text": True, "gemma4_text": "all", "gemma4_unified_text": "all"}
+BOTH_SIDES = {"gemma3_text": True, "step3p5": True, "gemma4_text": "all", "gemma4_unified_text": "all"}
 #: Types whose layers do not run where is_causal is false, or whose window is one for the tokens that they generate.
 CAUSAL_ALONE = {"diffusion_gemma_text", "unlimited_ocr_text"}
 
