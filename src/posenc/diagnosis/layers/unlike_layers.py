@@ -25,7 +25,9 @@ class InCommon(NamedTuple):
 def in_common(first: Parts, second: Parts) -> InCommon:
     """Split two models into what both have and what differs in kind or number."""
     findings = (*_of_one(first, second), *_of_other_numbers(first, second))
-    both = {key: set(first[key].numbers) & set(second[key].numbers) for key in first if key in second}
+    unlike = {key for part, _ in first for keys in _kinds_of_one(part, first, second) for key in keys}
+    shared = [key for key in first if key in second and key not in unlike]
+    both = {key: set(first[key].numbers) & set(second[key].numbers) for key in shared}
     ours, theirs = ({key: _some(side[key], kept) for key, kept in both.items() if kept} for side in (first, second))
     return InCommon(ours, theirs, findings)
 
@@ -44,8 +46,8 @@ def _some(layers: Layers, kept: set[int]) -> Layers:
 def _of_one(first: Parts, second: Parts) -> Iterator[Finding]:
     """Findings on kinds of layers that one model alone has; a single one where each has its own kind in a part."""
     for part in dict.fromkeys(part for part, _ in (*first, *second)):
-        ours = [_uses(key, first[key]) for key in first if key[0] == part and key not in second]
-        theirs = [_uses(key, second[key]) for key in second if key[0] == part and key not in first]
+        kinds = zip(_kinds_of_one(part, first, second), (first, second), strict=True)
+        ours, theirs = ([_uses(key, side[key]) for key in keys] for keys, side in kinds)
         several = len({part for part, _ in (*first, *second)}) > 1
         where = part if several else ""
         if ours and theirs:
@@ -55,6 +57,29 @@ def _of_one(first: Parts, second: Parts) -> Iterator[Finding]:
         elif theirs:
             sentence = f"{' and '.join(theirs)} is used where nothing of its kind is meant."
             yield Finding("added", sentence, "Leave it out.", where)
+
+
+def _kinds_of_one(part: str, first: Parts, second: Parts) -> tuple[list[tuple[str, str]], ...]:
+    """Kinds of layers of a part that the first model alone has, and the second.
+
+    Where one has a kind of its own and both know positions elsewhere, such as in a table and in biases, kinds that hold
+    positions in one model alone are among them.
+    """
+    sides = ((first, second), (second, first))
+    absent = tuple([key for key in one if key[0] == part and key not in other] for one, other in sides)
+    unlike = tuple(
+        [
+            key
+            for key in one
+            if key[0] == part and not _hold_positions(other, key) and (key not in other or _hold_positions(one, key))
+        ]
+        for one, other in sides
+    )
+    return unlike if any(absent) and all(unlike) else absent
+
+
+def _hold_positions(parts: Parts, key: tuple[str, str]) -> bool:
+    return key in parts and any(content.encodings for content in parts[key].contents)
 
 
 def _uses(key: tuple[str, str], layers: Layers) -> str:
