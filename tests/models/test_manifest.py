@@ -178,6 +178,12 @@ def test_files_of_manifests_are_read_wherever_a_config_is(tmp_path: Path):
         from_config(path, length=8192)
 
 
+def test_windows_that_are_not_known_stay_unread():
+    config = {"model_type": "mine", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+    model = from_config(config | {"rope_theta": 1e4, "sliding_window": 9}, stated={"pairing": "halves"})
+    assert from_config(manifest(model).to_dict()).not_read == model.not_read != ()
+
+
 def test_a_key_that_the_class_ignores_is_not_forgotten():
     """Two files that differ in it agree in what was compared alone, with a manifest as with its config."""
     llama = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}

@@ -168,7 +168,12 @@ def _fields_of(record: Any) -> Parameters | None:
 
 
 def _notes(notes: tuple[str, ...]) -> tuple[Note, ...]:
-    return tuple(Note(str(note), NOTE_KINDS.get(type(note), "note")) for note in notes)
+    return tuple(Note(str(note), _kind(note)) for note in notes)
+
+
+def _kind(note: str) -> NoteKind:
+    """The kind of a note, by the nearest class that has one."""
+    return next((NOTE_KINDS[one] for one in type(note).__mro__ if one in NOTE_KINDS), "note")
 
 
 def usable_length(model: ModelPositions) -> UsableLength | None:
