@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import BartConfig, BartForConditionalGeneration
 from transformers.cache_utils import Cache, Fp8QuantizedLayer, StaticCache
 
 from posenc.transformers import trace
@@ -50,6 +51,22 @@ def test_stock_decoding_with_padding_agrees(attention: str) -> None:
         "  row 0, layers 0-2: q and k at 24-26; the last query sees tokens 0-26 (27 of 27 slots)",
         "  row 1, layers 0-2: q and k at 21-23; the last query sees tokens 3-26 (24 of 27 slots)",
     ]
+
+
+def test_padding_of_an_encoder_is_not_that_of_its_decoder() -> None:
+    """Bart writes an answer to a padded prompt: the answer's tokens are no padding, whatever attention_mask says."""
+    sizes = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+    torch.manual_seed(0)
+    model = BartForConditionalGeneration(BartConfig(vocab_size=64, max_position_embeddings=64, **sizes)).eval()
+    named = {"max_new_tokens": 6, "min_new_tokens": 6, "do_sample": False, "num_beams": 1}
+    mask = padded()[:, :12]
+    found = traced_run(model, lambda model: model.generate(drawn(2, 12), attention_mask=mask, **named)).check()
+    assert found.agree, str(found)
+    table = model.model.decoder.embed_positions
+    read = table.forward
+    table.forward = lambda ids, before, position_ids: read(ids, before, position_ids + (before > 2))
+    found = traced_run(model, lambda model: model.generate(drawn(2, 12), attention_mask=mask, **named)).check()
+    assert not found.agree
 
 
 @pytest.mark.parametrize(("model_type", "fault"), [("llama", "restarted"), ("gpt2", "padding")])

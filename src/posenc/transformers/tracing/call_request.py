@@ -65,15 +65,17 @@ class CallRequests:
         """Describe a call from its arguments."""
         given = self.signature.bind_partial(*arguments, **named).arguments
         given = {**given, **given.get("kwargs", {})}
-        tokens = next((given[name] for name in TOKENS if given.get(name) is not None), None)
-        if tokens is None:
+        role = next((name for name in TOKENS if given.get(name) is not None), None)
+        if role is None:
             raise ValueError(
                 f"model must be called with {' or '.join(TOKENS[:2])}; got {', '.join(given) or 'nothing'}. Trace the "
                 "part that reads tokens."
             )
-        cache = given.get("past_key_values")
+        tokens, cache = given[role], given.get("past_key_values")
         sequence = self._sequence(cache)
-        mask, ids = (_array(given.get(name)) for name in ("attention_mask", "position_ids"))
+        # A decoder's tokens have arguments of their own: attention_mask is the encoder's.
+        side = "decoder_" if role.startswith("decoder_") else ""
+        mask, ids = (_array(given.get(f"{side}{name}")) for name in ("attention_mask", "position_ids"))
         start, shape = self.counts[sequence], (int(tokens.shape[0]), int(tokens.shape[1]))
         media = None
         if self.record.stated.positions is None and self.axes > 1:
