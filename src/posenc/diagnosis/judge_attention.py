@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from posenc.core.doors import AttentionBias, AttentionScore
 from posenc.diagnosis.judge_masks import compare_mask
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture, MeasuredAttention, part_in
-from posenc.diagnosis.placed_media import tokens_together
+from posenc.diagnosis.placed_media import MEDIA, tokens_together
 from posenc.diagnosis.position_fields import PositionField, shown_by
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
@@ -21,6 +22,8 @@ from posenc.models.model_positions import LayerGroup, ModelPositions, layer_rang
 #: How far a factor of logits may be off, of itself, by the type of the vectors.
 FACTOR_TOLERANCE = {"float32": 3e-3, "float64": 3e-3}
 NARROW_TOLERANCE = 0.03
+#: Encodings that add to logits.
+INSIDE = (AttentionBias, AttentionScore)
 READ_SCALE = (
     "Divide q·k by the root of the width of the head, once, unless the config says otherwise: "
     "query_pre_attn_scalar, attention_multiplier, or mscale_all_dim of YaRN."
@@ -37,6 +40,16 @@ VECTORS_CHANGED = Finding(
     "queries or keys changed inside attention",
     "Logits are not proportional to q·k: the attention function changes the queries or keys that it is given.",
     "Look for a second rotation or a norm inside the attention function; rotate once, before it is called.",
+)
+BIAS_ADDED = Finding(
+    "bias added",
+    "A number is added to the logits that is not the same for all keys that a query sees, where no bias is meant.",
+    "Look at the mask that reaches attention: it holds 0 where a key is seen, and no other number.",
+)
+HEADS_DIFFER = Finding(
+    "heads see other keys",
+    "Heads of one query see different keys, where one mask is meant for all.",
+    "Look at the mask that reaches attention: it is the same for every head.",
 )
 CACHE_CHANGED = Finding(
     "cached keys changed",
@@ -99,7 +112,7 @@ def _layers(model: ModelPositions, captured: Capture, config: Mapping[str, Any])
                 *(["logits of an attention function"] if scaled else []),
                 *(["values of an attention function"] if attended.values != "other" else []),
             ]
-            findings = (*mask.findings, *factor, *_vectors(group, attended))
+            findings = (*mask.findings, *factor, *_vectors(group, attended), *_added(group, attended))
             shown = frozenset((*shown_by(*kinds), *mask.looked_at))
             yield LayerLookedAt(group.part, attended.layer or 0, findings, shown, mask.notes)
 
@@ -177,6 +190,16 @@ def _vectors(group: LayerGroup, attended: MeasuredAttention) -> Iterator[Finding
         yield VECTORS_CHANGED
     if not attended.keeps_keys:
         yield CACHE_CHANGED
+
+
+def _added(group: LayerGroup, attended: MeasuredAttention) -> Iterator[Finding]:
+    """Numbers in the logits beside q·k and the mask, in layers that are to add none, and masks of single heads."""
+    if attended.part in MEDIA or any(isinstance(encoding, INSIDE) for encoding in group.encodings):
+        return
+    if attended.added > FACTOR_TOLERANCE.get(attended.dtype, NARROW_TOLERANCE):
+        yield BIAS_ADDED
+    if not attended.heads_alike:
+        yield HEADS_DIFFER
 
 
 def _with_layers(layers: list[LayerLookedAt], several: bool) -> tuple[Finding, ...]:

@@ -16,7 +16,7 @@ from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture, Recorded, part_in
 from posenc.diagnosis.named_arrays import NamedArray, on_host
 from posenc.diagnosis.own_config import built_otherwise, not_finite_vectors, with_built
-from posenc.diagnosis.placed_media import UnplacedError, placed_patches, placed_tokens
+from posenc.diagnosis.placed_media import MEDIA, UnplacedError, placed_patches, placed_tokens
 from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
@@ -25,8 +25,6 @@ from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
 from posenc.encodings.adds.learned import Learned
 from posenc.models.model_positions import LayerGroup, ModelPositions, layer_ranges
 
-#: Parts whose tokens are no words, and may stand on a grid.
-MEDIA = ("vision", "audio")
 ROTATED_BESIDES = Finding(
     "rotated besides", "Queries and keys are rotated, in a model that has positions of another kind.",
     "Leave the rotation out.",

@@ -51,6 +51,8 @@ class MeasuredAttention:
         keeps_keys: Whether the keys of earlier steps stay in the cache as they were.
         dtype: Type of the vectors, which bounds how exact the factor is.
         finite: Whether the queries, keys and values of tokens that are no padding hold numbers alone.
+        added: By how much logits differ between keys that a head of a query sees, where all queries are zero.
+        heads_alike: Whether all heads of a query see the same keys.
     """
 
     visible: np.ndarray
@@ -62,6 +64,8 @@ class MeasuredAttention:
     keeps_keys: bool = True
     dtype: str = "float32"
     finite: bool = True
+    added: float = 0.0
+    heads_alike: bool = True
 
 
 @dataclass(frozen=True, eq=False)

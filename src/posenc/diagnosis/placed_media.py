@@ -11,6 +11,8 @@ from posenc.models.model_positions import LayerGroup
 from posenc.positions.families import FAMILIES
 from posenc.positions.multimodal import multimodal
 
+#: Parts whose tokens are no words, and may stand on a grid.
+MEDIA = ("vision", "audio")
 #: Inputs of a model that say where its tokens stand.
 GIVEN = ("position_ids", "mm_token_type_ids", "token_type_ids", "image_grid_thw", "video_grid_thw",
          "second_per_grid_ts")  # fmt: skip

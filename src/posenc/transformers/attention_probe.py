@@ -29,12 +29,16 @@ class Measurement(NamedTuple):
         scale: Number that q·k is multiplied by before the softmax; None where it is not shown.
         multiplies: Whether logits are proportional to q·k, apart from a mask and a bias.
         sums_values: Whether the output is the sum of the given values by the probabilities of the given q and k.
+        added: By how much logits of queries of zeros differ between keys that a head sees.
+        heads_alike: Whether all heads of a query see the same keys.
     """
 
     visible: torch.Tensor
     scale: float | None
     multiplies: bool
     sums_values: bool
+    added: float = 0.0
+    heads_alike: bool = True
 
 
 class _Attention(NamedTuple):
@@ -93,7 +97,17 @@ def measure_attention(
     if not sums:
         return Measurement(seen.any(2).cpu(), None, True, False)
     slope, multiplies = _slope(asked.probabilities(q, k), even, seen, products)
-    return Measurement(seen.any(2).cpu(), slope if multiplies else None, multiplies, True)
+    scale = slope if multiplies else None
+    alike = bool((seen == seen[:, :, :1]).all())
+    return Measurement(seen.any(2).cpu(), scale, multiplies, True, _spread(even, seen), alike)
+
+
+def _spread(weights: torch.Tensor, seen: torch.Tensor) -> float:
+    """Largest difference between logarithms of weights that a head of a query gives to the keys that it sees."""
+    logits = torch.where(seen, weights, 1.0).log()
+    least = torch.where(seen, logits, torch.inf).amin(-1)
+    spread = torch.where(seen, logits, -torch.inf).amax(-1) - least
+    return float(spread.clamp(min=0.0).max())
 
 
 def _of_heads(x: torch.Tensor, heads: int) -> torch.Tensor:

@@ -100,7 +100,10 @@ class AttentionRecorder:
         kept = self._keeps_keys(key, k, new)
         dtype = str(q.dtype).removeprefix("torch.")
         finite = all(map(self._is_finite, (q, k[:, :, -new:], v[:, :, -new:])))
-        seen = MeasuredAttention(shown.visible.numpy(), *place, factor, values, shown.multiplies, kept, dtype, finite)
+        seen = MeasuredAttention(
+            shown.visible.numpy(), *place, factor, values, shown.multiplies, kept, dtype, finite,
+            added=shown.added, heads_alike=shown.heads_alike,
+        )  # fmt: skip
         self.steps.setdefault(key, []).append(Step(seen, arrays))
 
     def _is_finite(self, x: torch.Tensor) -> bool:
@@ -154,4 +157,6 @@ def _joined(steps: list[MeasuredAttention]) -> MeasuredAttention:
         multiplies=all(step.multiplies for step in steps),
         keeps_keys=all(step.keeps_keys for step in steps),
         finite=all(step.finite for step in steps),
+        added=max(step.added for step in steps),
+        heads_alike=all(step.heads_alike for step in steps),
     )
