@@ -64,6 +64,38 @@ def test_steps_of_a_model_that_rotates_by_itself_are_joined(model_type: str) -> 
     assert "shifted" not in str(found)
 
 
+@pytest.mark.parametrize("model_type", ["bloom", "mpt", "falcon"])
+def test_alibi_is_compared_in_every_step_and_every_row(model_type: str) -> None:
+    """Padding stands in the first row or the last, the last tokens come from a cache, or there is but one token."""
+    config, model = built(model_type)
+    first, last = torch.ones_like(TOKENS), torch.ones_like(TOKENS)
+    first[0, :3] = last[1, :5] = 0
+    for mask, decoded in ((first, 0), (first, 4), (last, 4), (None, 4)):
+        found = diagnose(config, capture(model, TOKENS, inputs={"attention_mask": mask} if mask is not None else {},
+                                         decoded=decoded))  # fmt: skip
+        assert found.agree, str(found)
+        assert "biases" in found.looked_at
+    found = diagnose(config, capture(model, TOKENS[:, :1]))
+    assert found.agree and "biases" not in found.looked_at
+    assert "a query that sees one key shows no bias" in str(found)
+
+
+@pytest.mark.parametrize("steps", ["every step", "the last step"])
+def test_another_slope_in_one_row_is_found(steps: str) -> None:
+    config, model = built("bloom")
+
+    def steeper(module: Any, arguments: Any, named: dict[str, Any]) -> Any:
+        bias = named["alibi"].clone()
+        if steps == "every step" or bias.shape[-1] == TOKENS.shape[1]:
+            bias[len(bias) // 2 :] *= 1.25
+        return arguments, {**named, "alibi": bias}
+
+    for block in model.h:
+        block.register_forward_pre_hook(steeper, with_kwargs=True, prepend=True)
+    found = diagnose(config, capture(model, TOKENS, decoded=3))
+    assert not found.agree, str(found)
+
+
 def test_as_many_tokens_as_heads_are_refused_only_where_nothing_tells_them_apart() -> None:
     """A later step has another number of tokens, and grouped keys have fewer heads."""
     config, model = built("gptj")

@@ -25,6 +25,7 @@ from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
 from posenc.encodings.adds.learned import Learned
 from posenc.models.model_positions import LayerGroup, ModelPositions, layer_ranges
 
+ONE_KEY = "a query that sees one key shows no bias: give capture more tokens"
 ROTATED_BESIDES = Finding(
     "rotated besides", "Queries and keys are rotated, in a model that has positions of another kind.",
     "Leave the rotation out.",
@@ -224,7 +225,11 @@ def _biases(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
         biased = tuple(
             group for group in groups if any(isinstance(encoding, AttentionBias) for encoding in group.encodings)
         )
-        if biased:
+        if biased and min(on_host(recorded.arrays["bias"]).values.shape[-2:]) == 0:
+            continue  # a step of padding alone
+        if biased and on_host(recorded.arrays["bias"]).values.shape[-1] == 1:
+            yield Diagnosis(True, notes=(ONE_KEY,))
+        elif biased:
             other = other_sizes(biased, recorded.arrays)
             yield judge_biases(biased, recorded.arrays, is_model=True, in_model=True) if other is None else other
 

@@ -145,7 +145,7 @@ class _Recorder:
         self.place = RecordedPlace(None, "")
         self.alibi: int | None = None
         self.single: dict[RecordedPlace, tuple[Any, Any]] = {}
-        self.count = length
+        self.before, self.count = 0, 0
         self.calls_of: Counter[RecordedPlace] = Counter()
         self.rotations: dict[tuple[RecordedPlace, int], list[_RotatedStep]] = {}
         self.biases: list[Recorded] = []
@@ -172,7 +172,7 @@ class _Recorder:
         self._note_rotations()
         self.read.clear()
         self.calls_of.clear()
-        self.count = count
+        self.before, self.count, self.alibi = self.before + self.count, count, None
 
     def _enter(self, place: RecordedPlace) -> Callable[..., None]:
         """Make a hook that sets the current layer, after recording rotations still pending from the layer before."""
@@ -190,10 +190,25 @@ class _Recorder:
         if bias is None or callable(getattr(module, MAKES_BIAS, None)) or bias.data_ptr() == self.alibi:
             return
         self.alibi = bias.data_ptr()
-        by_head = bias.reshape(-1, *bias.shape[-2:])[: _heads(self.model, len(bias))]
-        times = getattr(module, TIMES, 1.0)
-        by_head = by_head[:, -self.length :, -self.length :]  # MPT makes more, and takes the last ones
-        self.biases.append(Recorded({"bias": by_head.expand(-1, self.length, -1) * times}, *self.place))
+        heads, end = _heads(self.model, len(bias)), self.before + self.count
+        rows = bias.reshape(-1, *bias.shape[-2:]).split(heads)
+        if self.padded is None and all(torch.equal(row, rows[0]) for row in rows):
+            rows = rows[:1]
+        for number, row in enumerate(rows):
+            # MPT makes more than it uses, and takes the last ones.
+            by_head = row[:, -self.count :, -end:].expand(-1, self.count, -1) * getattr(module, TIMES, 1.0)
+            self.biases.append(Recorded(self._without_padding(by_head, number), *self.place))
+
+    def _without_padding(self, bias: Any, row: int) -> dict[str, Any]:
+        """A bias (heads, new tokens, all tokens so far) of a row of the batch, for the tokens that are no padding."""
+        _, queries, keys = bias.shape
+        real = np.ones(keys, dtype=bool)
+        if self.padded is not None and keys <= self.padded.shape[1]:
+            real = ~self.padded[row if row < len(self.padded) else 0, :keys]
+        positions, new = real.cumsum() - 1, real[keys - queries :]
+        kept, asked = (torch.from_numpy(one).to(bias.device) for one in (real, new))
+        given = {"query_positions": positions[keys - queries :][new], "key_positions": positions[real]}
+        return {"bias": bias[:, asked][:, :, kept], **given}
 
     def _note_call(self, before: list[Any], results: list[Any]) -> None:
         """Record a rotation call: the tensors of unchanged shape, before and after."""
@@ -261,6 +276,9 @@ class _Recorder:
             bias = make(*arguments, **named)
             table = getattr(module, "relative_attention_bias", None)
             arrays = {"bias": bias[0].float()} | ({} if table is None else {"table": table.weight.detach().float()})
+            queries, keys = bias.shape[-2:]
+            if queries != keys:  # the last tokens, from a cache
+                arrays |= {"query_positions": np.arange(keys - queries, keys), "key_positions": np.arange(keys)}
             self.biases.append(Recorded(arrays, None, place_of(name).part))
             return bias
 
