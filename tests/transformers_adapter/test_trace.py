@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import BartConfig, BartForConditionalGeneration
+from transformers import AutoModelForCausalLM, BartConfig, BartForConditionalGeneration, Llama4TextConfig
 from transformers.cache_utils import Cache, Fp8QuantizedLayer, StaticCache
 
 from posenc.transformers import trace
@@ -51,6 +51,23 @@ def test_stock_decoding_with_padding_agrees(attention: str) -> None:
         "  row 0, layers 0-2: q and k at 24-26; the last query sees tokens 0-26 (27 of 27 slots)",
         "  row 1, layers 0-2: q and k at 21-23; the last query sees tokens 3-26 (24 of 27 slots)",
     ]
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_keys_that_a_norm_changes_after_their_rotation_are_known_again(attention: str) -> None:
+    """Llama 4 puts normed keys into the cache, in all layers that rotate; its windows are chunks."""
+    experts = {"num_local_experts": 2, "intermediate_size_mlp": 64, "attention_chunk_size": 8, "head_dim": 16}
+    config = Llama4TextConfig(
+        vocab_size=64, hidden_size=64, intermediate_size=64, num_hidden_layers=4, num_attention_heads=4,
+        num_key_value_heads=2, **experts,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config, attn_implementation=attention).eval()
+    found = traced_run(model, lambda model: in_chunks(model, 8, new=3, mask=padded())).check()
+    assert found.agree, str(found)
+    plant(model, lambda ids: ids - ids[..., :1])
+    found = traced_run(model, lambda model: in_chunks(model, 8, new=3)).check()
+    assert [one.name for one in found.findings] == ["positions restarted"], str(found)
 
 
 def test_padding_of_an_encoder_is_not_that_of_its_decoder() -> None:

@@ -201,7 +201,8 @@ class PositionRecorder:
         place = place_of(name)
         rotation = self._rotation(name, place, sources, q, k, call.start)
         new = k[:, :, -call.count :] if rotation is None else None
-        slots = self._slots(call, name, k, new, rotation)
+        written = None if rotation is None else _written(sources, rotation.keys.after)
+        slots = self._slots(call, name, k, new, written)
         mask = rest[0] if rest else named.get("attention_mask")
         if heeds_its_mask(attend):
             visible = self._visible(module, q.shape[2], k.shape[2], mask, named)
@@ -260,15 +261,15 @@ class PositionRecorder:
         return next((one for one in self.meant.values() if one == found), found)
 
     def _slots(
-        self, call: TracedCall, name: str, k: torch.Tensor, new: torch.Tensor | None, rotation: Any
+        self, call: TracedCall, name: str, k: torch.Tensor, new: torch.Tensor | None, written: torch.Tensor | None
     ) -> np.ndarray | None:
         """Token that wrote each key, by the rotated channels of the first key head, or all channels."""
         store = self.stores.setdefault((call.sequence, name), KeyStore())
-        if rotation is None:
+        if written is None:
             own, added = k[:, 0], (k[:, 0, -call.count :] if k.shape[2] <= call.start + call.count else
                                    k[:, 0, call.start : call.start + call.count])  # fmt: skip
         else:
-            added = rotation.keys.after[:, 0]
+            added = written[:, 0]
             at = _window(added, k[:, 0])
             own = k[:, 0, :, at : at + added.shape[-1]]
         return store.slots(own, added, call.start)
@@ -288,6 +289,19 @@ def _new_keys(k: torch.Tensor, count: int, start: int) -> list[torch.Tensor]:
     if k.shape[2] > start + count:
         ends.insert(0, k[:, :, start : start + count])
     return ends
+
+
+def _written(sources: Sources, rotated: torch.Tensor) -> torch.Tensor:
+    """Keys (batch, heads, n, d) as they are cached: rotated ones, or the output of a norm that follows (Llama 4)."""
+    batch, _, length, _ = rotated.shape
+    for one in sources.projections:
+        if one.input is None or one.input.data_ptr() != rotated.data_ptr():
+            continue
+        both = zip(by_heads(one.input, batch, length), by_heads(one.output, batch, length), strict=True)
+        for start, end in both:
+            if start.shape == rotated.shape and start.stride() == rotated.stride():
+                return end.detach()
+    return rotated
 
 
 def _window(part: torch.Tensor, whole: torch.Tensor) -> int:
