@@ -191,3 +191,17 @@ def beside_objects(model_type: str) -> list[dict[str, Any]]:
 def test_a_base_beside_a_scaling_reads_as_the_class_reads_it(model_type: str):
     found = [differences(model_type, **file) for file in beside_objects(model_type)]
     assert not any(found), "\n".join(filter(None, found))
+
+
+@pytest.mark.parametrize("model_type", ["gemma3_text", "gemma3n_text", "olmo3", "t5gemma2_text"])
+def test_a_null_rotation_of_a_type_of_layer_is_filled_in_as_by_the_class(model_type: str):
+    """Not a type of layer that does not rotate: the class puts its own base there."""
+    stated = {name: {"rope_type": "default", "rope_theta": 77.0} for name in ("full_attention", "sliding_attention")}
+    for name in stated:
+        keys = {"rope_parameters": stated | {name: None}}
+        live = config_classes()[model_type](**copy.deepcopy(keys)).rope_parameters
+        bases = {
+            group.attention: group.value("rope_theta").value
+            for group in from_config({"model_type": model_type, **keys}).groups
+        }
+        assert bases == {label: one["rope_theta"] for label, one in live.items()}

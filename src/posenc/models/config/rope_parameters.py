@@ -237,6 +237,8 @@ def rotation_by_layer_type(
     stated, source = fields.json_object("rope_parameters") or ({}, "file")
     _require_object_for_each_type(fields, stated, types, any(base.scaled for base in older.values()))
     absent = fields.config_class.absent or {}
+    if fields.config_class.fills_layer_types:  # a null is filled in like an object without values
+        stated = {name: {} if one is None and absent.get(name) else one for name, one in stated.items()}
     ropes: dict[str, RopeParameters | None] = {}
     for layer_type in dict.fromkeys([*absent, *stated]):
         of_type = stated[layer_type] if layer_type in stated else absent.get(layer_type)
