@@ -10,6 +10,7 @@ from posenc.core import arrays, validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe
+from posenc.diagnosis.code.changed_vectors import changed_vectors
 from posenc.diagnosis.code.code_report import CodeReport, another_door
 from posenc.diagnosis.code.judge_bias_values import fitting_encoding, judge_bias_values
 from posenc.diagnosis.code.judge_column import judge_column
@@ -114,7 +115,10 @@ def check_user_code(
     else:
         report = _table_or_rotation_report(code, probed_code.observed, probed_code, dim, base, against)
     remarks = [*probed_code.findings, *probed_code.notes, *_about_layout(probed_code, layout)]
-    report = _with_remarks(report, *remarks, *_about_plain_tensors(probed_code), *kept_tables(probed_code))
+    remarks += [*_about_plain_tensors(probed_code), *kept_tables(probed_code)]
+    if (report.right or report.consistent) and not any(isinstance(remark, Finding) for remark in remarks):
+        remarks += changed_vectors(probed_code)
+    report = _with_remarks(report, *remarks)
     right, consistent = (claim and not report.findings for claim in (report.right, report.consistent))
     return replace(report, right=right, consistent=consistent, form=probed_code.form, layout=probed_code.layout)
 

@@ -48,17 +48,16 @@ def kept_tables(probed: Probe) -> Iterator[Finding]:
     caller.code.prepare(caller.dim, caller.base, caller.heads)
     takes_positions = "positions" in caller.call.form
     for shape in POSITION_SHAPES if takes_positions else POSITION_SHAPES[:1]:
-        calls = _Calls(caller, probed.layout, shape)
-        alone = calls.results(GROWING[0])
-        if alone is None:
+        calls = Calls(caller, probed.layout, shape)
+        if calls.results(GROWING[0]) is None:
             continue
-        if _same(alone, calls.results(GROWING[0])):  # else it draws numbers, and calls cannot be compared
+        if calls.agree_with_themselves(GROWING[0]):  # else it draws numbers, and calls cannot be compared
             yield from _finding(calls, (GROWING, SHRINKING, *((MOVED,) if takes_positions else ())))
         break
     caller.code.renew()  # nothing of these calls is left behind
 
 
-class _Calls(NamedTuple):
+class Calls(NamedTuple):
     """Calls of one form; `shape` is that of positions."""
 
     caller: Caller
@@ -70,33 +69,41 @@ class _Calls(NamedTuple):
         caller, results = self.caller, None
         caller.code.renew()
         for one in ranges:
-            values = self._values(one)
+            values = self.values(one)
             try:
                 results = caller.every_result(**{role: values[role] for role in caller.call.form if role in values})
             except FAILURES:
                 results = None
         return results
 
-    def _values(self, asked: PositionRange) -> dict[str, Any]:
+    def agree_with_themselves(self, asked: PositionRange) -> bool:
+        """Whether the first call works, and gives the same numbers when it is made anew."""
+        once = self.results(asked)
+        return once is not None and _same(once, self.results(asked))
+
+    def values(self, asked: PositionRange) -> dict[str, Any]:
+        """What a call for these positions may be given, by role."""
         count, heads = asked.length, self.caller.heads
         sizes = (*(count if size is None else size for size in SHAPES[self.layout]), self.caller.dim)
-        x = np.random.default_rng(0).normal(size=sizes)
+        x, k = np.random.default_rng(0).normal(size=(2, *sizes))
         positions = np.arange(asked.start, asked.start + count).reshape(self.shape)
         lengths = dict.fromkeys(("length", "query_length", "key_length"), count)
-        return {"x": x, "k": x, "positions": positions, "scores": np.zeros((1, heads, count, count)), **lengths}
+        return {"x": x, "k": k, "positions": positions, "scores": np.zeros((1, heads, count, count)), **lengths}
 
 
-def _finding(calls: _Calls, pairs: tuple[tuple[PositionRange, PositionRange], ...]) -> Iterator[Finding]:
+def _finding(calls: Calls, pairs: tuple[tuple[PositionRange, PositionRange], ...]) -> Iterator[Finding]:
     for first, second in pairs:
         alone, after = calls.results(second), calls.results(first, second)
         if alone is not None and not _same(alone, after):
             does = "fails for {}, as it does not" if after is None else "gives other numbers for {} than"
-            sentence = f"It {NAME}: after a call for {_words(first)}, it {does.format(_words(second))} in a first call."
+            does = does.format(in_words(second))
+            sentence = f"It {NAME}: after a call for {in_words(first)}, it {does} in a first call."
             yield Finding(NAME, sentence, FIX)
             return
 
 
-def _words(asked: PositionRange) -> str:
+def in_words(asked: PositionRange) -> str:
+    """A range of positions, for sentences."""
     return f"positions {asked.start} to {asked.start + asked.length - 1}"
 
 
