@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM, T5Config, T5Model
 
 from posenc.diagnosis import diagnose
 from posenc.transformers import capture
@@ -61,3 +61,29 @@ def test_what_a_mask_adds_in_one_layer_is_found(
     add_to_mask(model, added(4))
     found = diagnose(config, capture(model, TOKENS))
     assert [(one.name, one.where) for one in found.findings] == [(name, "layer 1")], str(found)
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("times", [1.0, 0.0, 1.5])
+def test_a_bias_of_t5_is_followed_into_each_layer(attention: str, dtype: torch.dtype, times: float) -> None:
+    """The first layer of a stack computes the bias; each of the others is given that of the layer before it."""
+    torch.manual_seed(0)
+    config = T5Config(vocab_size=64, d_model=64, num_heads=4, num_layers=3, d_kv=16, d_ff=64)
+    model = T5Model._from_config(config, attn_implementation=attention, dtype=dtype).eval()
+    for name, table in model.named_modules():
+        if name.endswith("relative_attention_bias"):
+            torch.nn.init.normal_(table.weight)
+    layer = model.encoder.block[1].layer[0].SelfAttention
+    own = layer.forward
+
+    def other(x: Any, mask: Any = None, key_value_states: Any = None, position_bias: Any = None, **named: Any) -> Any:
+        return own(x, mask, key_value_states, position_bias * times, **named)
+
+    layer.forward = other
+    real = torch.ones_like(TOKENS)
+    real[1, 20:] = 0
+    for inputs in ({}, {"attention_mask": real}):
+        found = diagnose(json.loads(config.to_json_string()), capture(model, TOKENS, inputs=inputs))
+        names = [(one.name, one.where) for one in found.findings]
+        assert names == ([] if times == 1.0 else [("bias changed on its way", "encoder, layers 1-2")]), str(found)

@@ -12,6 +12,7 @@ from posenc.core.doors import AttentionBias, AttentionScore
 from posenc.diagnosis.judge_masks import compare_mask
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture, MeasuredAttention, part_in
+from posenc.diagnosis.named_arrays import on_host
 from posenc.diagnosis.placed_media import MEDIA, tokens_together
 from posenc.diagnosis.position_fields import PositionField, shown_by
 from posenc.diagnosis.verdict import Diagnosis
@@ -22,8 +23,6 @@ from posenc.models.model_positions import LayerGroup, ModelPositions, layer_rang
 #: How far a factor of logits may be off, of itself, by the type of the vectors.
 FACTOR_TOLERANCE = {"float32": 3e-3, "float64": 3e-3}
 NARROW_TOLERANCE = 0.03
-#: Encodings that add to logits.
-INSIDE = (AttentionBias, AttentionScore)
 READ_SCALE = (
     "Divide q·k by the root of the width of the head, once, unless the config says otherwise: "
     "query_pre_attn_scalar, attention_multiplier, or mscale_all_dim of YaRN."
@@ -45,6 +44,11 @@ BIAS_ADDED = Finding(
     "bias added",
     "A number is added to the logits that is not the same for all keys that a query sees, where no bias is meant.",
     "Look at the mask that reaches attention: it holds 0 where a key is seen, and no other number.",
+)
+BIAS_CHANGED = Finding(
+    "bias changed on its way",
+    "Attention adds another bias to the logits than the one that was computed for this part of the model.",
+    "Add the bias that the first layer computes in every layer, once and unchanged.",
 )
 HEADS_DIFFER = Finding(
     "heads see other keys",
@@ -112,7 +116,8 @@ def _layers(model: ModelPositions, captured: Capture, config: Mapping[str, Any])
                 *(["logits of an attention function"] if scaled else []),
                 *(["values of an attention function"] if attended.values != "other" else []),
             ]
-            findings = (*mask.findings, *factor, *_vectors(group, attended), *_added(group, attended))
+            added = _other_bias(captured, attended) if _adds(group) else _added(attended)
+            findings = (*mask.findings, *factor, *_vectors(group, attended), *added)
             shown = frozenset((*shown_by(*kinds), *mask.looked_at))
             yield LayerLookedAt(group.part, attended.layer or 0, findings, shown, mask.notes)
 
@@ -192,14 +197,38 @@ def _vectors(group: LayerGroup, attended: MeasuredAttention) -> Iterator[Finding
         yield CACHE_CHANGED
 
 
-def _added(group: LayerGroup, attended: MeasuredAttention) -> Iterator[Finding]:
-    """Numbers in the logits beside q·k and the mask, in layers that are to add none, and masks of single heads."""
-    if attended.part in MEDIA or any(isinstance(encoding, INSIDE) for encoding in group.encodings):
+def _adds(group: LayerGroup) -> bool:
+    """Whether a layer is to add to its logits."""
+    return any(isinstance(encoding, AttentionBias | AttentionScore) for encoding in group.encodings)
+
+
+def _added(attended: MeasuredAttention) -> Iterator[Finding]:
+    """Numbers in the logits beside q·k and the mask, where none are meant, and masks of single heads."""
+    if attended.part in MEDIA:
         return
     if attended.added > FACTOR_TOLERANCE.get(attended.dtype, NARROW_TOLERANCE):
         yield BIAS_ADDED
     if not attended.heads_alike:
         yield HEADS_DIFFER
+
+
+def _other_bias(captured: Capture, attended: MeasuredAttention) -> Iterator[Finding]:
+    """A layer whose logits differ by more or less than by the bias that was computed for its part (T5)."""
+    count = attended.visible.shape[1]
+    arrays = [one.arrays["bias"] for one in captured.biases if one.part == attended.part and "bias" in one.arrays]
+    bias = next((array for array in map(on_host, arrays) if array.values.shape[1:] == (count, count)), None)
+    if bias is None or attended.values == "inside attention" or not attended.finite:
+        return
+    seen = attended.visible
+    if captured.padded is not None and captured.padded.shape == seen.shape[:2]:
+        seen = seen & ~captured.padded[:, :, None]
+    numbers = bias.values.astype(np.float64)
+    low = np.where(seen[:, None], numbers, np.inf).min(-1)
+    high = np.where(seen[:, None], numbers, -np.inf).max(-1)
+    meant = max(0.0, float((high - low).max()))
+    tolerance = FACTOR_TOLERANCE.get(attended.dtype, NARROW_TOLERANCE) * (1.0 + meant)
+    if abs(attended.added - meant) > tolerance:
+        yield BIAS_CHANGED
 
 
 def _with_layers(layers: list[LayerLookedAt], several: bool) -> tuple[Finding, ...]:
