@@ -62,6 +62,13 @@ def test_planted_faults_break_their_check() -> None:
     assert outcomes(counted)["packed"] == "holds"  # one shift of a whole document
 
 
+def test_positions_of_one_row_for_the_whole_batch_break_the_row_beside_the_padding() -> None:
+    model = sharpened("llama")
+    plant(model, lambda ids: ids[:1].expand(ids.shape))
+    padded = next(result for result in audit(model).results if result.name == "left padding with ids")
+    assert (padded.outcome, padded.row) == ("breaks", 1)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("model_type", ["qwen3", "gemma3_text", "gpt_neox", "mistral", "cohere2"])
 def test_stock_models_hold(model_type: str) -> None:

@@ -50,14 +50,17 @@ def _left_padding_with_ids(model: Any, tokens: torch.Tensor) -> tuple[ModelState
 
 
 def _padded(model: Any, tokens: torch.Tensor, stated: bool) -> tuple[ModelStates, ModelStates]:
-    """Run the first row by itself, and behind padding in a batch with the second row."""
+    """Run two rows each by itself, and in a batch where the first one stands behind padding, for as many tokens."""
     padded = torch.cat([tokens[:1, :PADDING], tokens[:1, :-PADDING]], 1)
     mask = torch.ones_like(tokens[:2])
     mask[0, :PADDING] = 0
     named = {"position_ids": (mask.cumsum(1) - 1).clamp(min=0)} if stated else {}
     both = torch.cat([padded, tokens[1:2]])
     other, _ = states_of(model, both, attention_mask=mask, use_cache=False, **named)
-    return _plain(model, tokens[:1, :-PADDING]), other.tokens(slice(0, 1), PADDING)
+    first, beside = slice(0, 1), slice(1, 2)
+    alone = [_plain(model, tokens[first, :-PADDING]), _plain(model, tokens[beside]).tokens(first, 0, -PADDING)]
+    together = [other.tokens(first, PADDING), other.tokens(beside, 0, -PADDING)]
+    return side_by_side(alone, 0), side_by_side(together, 0)
 
 
 def _packed(model: Any, tokens: torch.Tensor) -> tuple[ModelStates, ModelStates]:
@@ -117,9 +120,12 @@ def _generated(model: Any, tokens: torch.Tensor) -> tuple[ModelStates, ModelStat
 
 CHECKS = (
     AuditCheck("batch", "rows in a batch, and each by itself", _batch),
-    AuditCheck("left padding", "a row behind padding with attention_mask, and by itself", _left_padding),
     AuditCheck(
-        "left padding with ids", "a row behind padding with attention_mask and position_ids, and by itself",
+        "left padding", "a row behind padding with attention_mask, one beside it, and each by itself", _left_padding,
+    ),
+    AuditCheck(
+        "left padding with ids",
+        "a row behind padding with attention_mask and position_ids, one beside it, and each by itself",
         _left_padding_with_ids, ids=True,
     ),
     AuditCheck(
