@@ -216,19 +216,23 @@ def _other_bias(captured: Capture, attended: MeasuredAttention) -> Iterator[Find
     """A layer whose logits differ by more or less than by the bias that was computed for its part (T5)."""
     count = attended.visible.shape[1]
     arrays = [one.arrays["bias"] for one in captured.biases if one.part == attended.part and "bias" in one.arrays]
-    bias = next((array for array in map(on_host, arrays) if array.values.shape[1:] == (count, count)), None)
-    if bias is None or attended.values == "inside attention" or not attended.finite:
+    biases = [array.values for array in map(on_host, arrays) if array.values.shape[1:] == (count, count)]
+    if not biases or attended.values == "inside attention" or not attended.finite:
         return
     seen = attended.visible
     if captured.padded is not None and captured.padded.shape == seen.shape[:2]:
         seen = seen & ~captured.padded[:, :, None]
-    numbers = bias.values.astype(np.float64)
-    low = np.where(seen[:, None], numbers, np.inf).min(-1)
-    high = np.where(seen[:, None], numbers, -np.inf).max(-1)
-    meant = max(0.0, float((high - low).max()))
-    tolerance = FACTOR_TOLERANCE.get(attended.dtype, NARROW_TOLERANCE) * (1.0 + meant)
-    if abs(attended.added - meant) > tolerance:
+    meant = [_spread(bias.astype(np.float64), seen) for bias in biases]  # UMT5 computes one in each layer
+    tolerance = FACTOR_TOLERANCE.get(attended.dtype, NARROW_TOLERANCE)
+    if all(abs(attended.added - one) > tolerance * (1.0 + one) for one in meant):
         yield BIAS_CHANGED
+
+
+def _spread(bias: np.ndarray, seen: np.ndarray) -> float:
+    """Largest difference of a bias (heads, n, m) between keys that a query sees, (batch, n, m)."""
+    low = np.where(seen[:, None], bias, np.inf).min(-1)
+    high = np.where(seen[:, None], bias, -np.inf).max(-1)
+    return max(0.0, float((high - low).max()))
 
 
 def _with_layers(layers: list[LayerLookedAt], several: bool) -> tuple[Finding, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections import Counter
@@ -271,14 +272,16 @@ class _Recorder:
     def _bias_of(self, name: str, module: Any) -> Callable[..., Any]:
         """Wrap T5's `compute_bias` so that each bias is recorded."""
         make = module.compute_bias
+        blocks = "block_length" in inspect.signature(make).parameters
 
         def recording(*arguments: Any, **named: Any) -> Any:
             bias = make(*arguments, **named)
             table = getattr(module, "relative_attention_bias", None)
             arrays = {"bias": bias[0].float()} | ({} if table is None else {"table": table.weight.detach().float()})
             queries, keys = bias.shape[-2:]
-            if queries != keys:  # the last tokens, from a cache
-                arrays |= {"query_positions": np.arange(keys - queries, keys), "key_positions": np.arange(keys)}
+            if queries != keys:  # the middle block of three (LongT5), or the last tokens, behind a cache
+                start = queries if blocks else keys - queries
+                arrays |= {"query_positions": np.arange(start, start + queries), "key_positions": np.arange(keys)}
             self.biases.append(Recorded(arrays, None, place_of(name).part))
             return bias
 
