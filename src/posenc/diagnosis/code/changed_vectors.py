@@ -7,7 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from posenc.diagnosis.code.call_forms import Probe
-from posenc.diagnosis.code.kept_tables import FROM_5, POSITION_SHAPES, SHAPES, SHORT, Calls, PositionRange, in_words
+from posenc.diagnosis.code.kept_tables import (
+    FROM_5,
+    POSITION_SHAPES,
+    SHAPES,
+    SHORT,
+    Calls,
+    PositionRange,
+    kept_tables,
+    words_of_range,
+)
 from posenc.diagnosis.code.observed_values import VALUE_AND_ANGLE_ROUNDING, ObservedValues, ProbedBias
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import NamedArray
@@ -25,7 +34,15 @@ OTHERWISE = (
 ALONE = "It returns the positions alone, without x: add them to x."
 
 
-def changed_vectors(probed: Probe) -> Iterator[Finding | str]:
+def seen_in_more_calls(probed: Probe, right: bool) -> Iterator[Finding | str]:
+    """Yield what further calls show: tables that are kept and, of code that is right so far, vectors that differ."""
+    kept = tuple(kept_tables(probed))
+    yield from kept
+    if right and not kept and not probed.findings:
+        yield from _changed_vectors(probed)
+
+
+def _changed_vectors(probed: Probe) -> Iterator[Finding | str]:
     """Yield a finding where random vectors come back otherwise than zeros and unit vectors of one row did.
 
     A number that x is multiplied by, as by the root of the width in the paper, is a note.
@@ -65,7 +82,7 @@ def _remark(observed: ObservedValues, calls: Calls, asked: PositionRange) -> Fin
         if times is not None:
             return f"It multiplies x by {times:.4g} before it adds positions." if times else ALONE
     name, fix = OTHERWISE
-    return Finding(name, f"In a call for {in_words(asked)}, {_where(results, expected, axis, asked)}.", fix)
+    return Finding(name, f"In a call for {words_of_range(asked)}, {_where(results, expected, axis, asked)}.", fix)
 
 
 def _expected(table: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:

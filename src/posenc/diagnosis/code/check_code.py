@@ -10,13 +10,12 @@ from posenc.core import arrays, validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe
-from posenc.diagnosis.code.changed_vectors import changed_vectors
+from posenc.diagnosis.code.changed_vectors import seen_in_more_calls
 from posenc.diagnosis.code.code_report import CodeReport, another_door
 from posenc.diagnosis.code.judge_bias_values import fitting_encoding, judge_bias_values
 from posenc.diagnosis.code.judge_column import judge_column
 from posenc.diagnosis.code.judge_tables import judge_table
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
-from posenc.diagnosis.code.kept_tables import kept_tables
 from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
 from posenc.diagnosis.code.parameter_roles import roles_by_likelihood
 from posenc.diagnosis.code.user_code import Caller, LocalCode, UserCode
@@ -115,9 +114,8 @@ def check_user_code(
     else:
         report = _table_or_rotation_report(code, probed_code.observed, probed_code, dim, base, against)
     remarks = [*probed_code.findings, *probed_code.notes, *_about_layout(probed_code, layout)]
-    remarks += [*_about_plain_tensors(probed_code), *kept_tables(probed_code)]
-    if (report.right or report.consistent) and not any(isinstance(remark, Finding) for remark in remarks):
-        remarks += changed_vectors(probed_code)
+    remarks += _about_plain_tensors(probed_code)
+    remarks += seen_in_more_calls(probed_code, report.right or report.consistent)
     report = _with_remarks(report, *remarks)
     right, consistent = (claim and not report.findings for claim in (report.right, report.consistent))
     return replace(report, right=right, consistent=consistent, form=probed_code.form, layout=probed_code.layout)

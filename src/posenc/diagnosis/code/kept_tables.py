@@ -96,13 +96,13 @@ def _finding(calls: Calls, pairs: tuple[tuple[PositionRange, PositionRange], ...
         alone, after = calls.results(second), calls.results(first, second)
         if alone is not None and not _same(alone, after):
             does = "fails for {}, as it does not" if after is None else "gives other numbers for {} than"
-            does = does.format(in_words(second))
-            sentence = f"It {NAME}: after a call for {in_words(first)}, it {does} in a first call."
+            does = does.format(words_of_range(second))
+            sentence = f"It {NAME}: after a call for {words_of_range(first)}, it {does} in a first call."
             yield Finding(NAME, sentence, FIX)
             return
 
 
-def in_words(asked: PositionRange) -> str:
+def words_of_range(asked: PositionRange) -> str:
     """A range of positions, for sentences."""
     return f"positions {asked.start} to {asked.start + asked.length - 1}"
 
