@@ -11,6 +11,8 @@ import torch
 
 pytest.importorskip("transformers")
 
+from transformers import Phi3Config, Phi3ForCausalLM
+
 from every import every
 from model_peers.live_attention import NotBuiltError, built_model, tiny_settings
 from posenc.models import Window, from_config, manifest, read_manifest
@@ -37,6 +39,22 @@ def as_its_config(model_type: str) -> None:
 @pytest.mark.parametrize("model_type", DAILY)
 def test_a_model_that_was_just_built_holds_what_its_config_says(model_type: str):
     as_its_config(model_type)
+
+
+def test_longrope_holds_either_list_and_means_both():
+    """A module holds the short list until it meets an input longer than the original length."""
+    lists = {"short_factor": [1.0 + 0.1 * pair for pair in range(8)], "long_factor": [2.0 + pair for pair in range(8)]}
+    scaling = {"rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 16, **lists}
+    config = Phi3Config(
+        vocab_size=64, hidden_size=64, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=64, original_max_position_embeddings=16, rope_parameters=scaling, pad_token_id=0,
+    )  # fmt: skip
+    model = Phi3ForCausalLM(config).eval()
+    for tokens in (8, 40, 8):
+        model(torch.ones(1, tokens, dtype=int))
+        assert live_positions(model) == from_config(model.config)
+    model.model.rotary_emb.inv_freq.mul_(1.01)
+    assert live_positions(model) != from_config(model.config)
 
 
 @pytest.mark.nightly

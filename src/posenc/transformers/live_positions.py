@@ -170,6 +170,11 @@ def _with_rotation(group: LayerGroup, read: ModelPositions, rotations: tuple[Hel
     meant, rope, one = pairs.radians(), unwrapped(encoding), held[0]
     if any(_agrees(each, meant, pairs.factor, in_order=isinstance(rope, RoPE)) for each in held):
         return group
+    if isinstance(rope, RoPE) and isinstance(rope.scaling, LongRoPE):
+        # A module holds one list at a time: the one for the longest input that it met since it was reset.
+        short = pair_rotation(replace(rope, scaling=replace(rope.scaling, length=rope.scaling.original)))
+        if short is not None and any(_agrees(each, short.radians(), short.factor, in_order=True) for each in held):
+            return group
     if len(held) > 1 or len(one.frequencies) != len(meant) or not isinstance(rope, RoPE):
         raise ValueError(
             f"model must hold the frequencies of {group.attention} in one module; got "
