@@ -53,6 +53,39 @@ def test_stock_decoding_with_padding_agrees(attention: str) -> None:
     ]
 
 
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
+
+
+@pytest.mark.parametrize("prompt", [8, 20])
+def test_dynamic_scaling_follows_the_length_of_each_call(prompt: int) -> None:
+    """Answers cross the trained length, or go on behind it, with padding in one row and without."""
+    named = {"max_new_tokens": 12, "min_new_tokens": 12, "do_sample": False}
+    for mask in (torch.ones(2, prompt, dtype=torch.long), padded()[:, :prompt]):
+        model = built("llama", rope_parameters=DYNAMIC, max_position_embeddings=16)
+        found = traced_run(
+            model, lambda model, mask=mask: model.generate(drawn(2, prompt), attention_mask=mask, **named)
+        )
+        assert found.check().agree, str(found.check())
+
+
+def test_a_base_that_an_earlier_input_left_behind_is_found_while_decoding() -> None:
+    """From some call on the frequencies are those of a longer sequence."""
+    model = built("llama", rope_parameters=DYNAMIC, max_position_embeddings=16)
+    rotary, named = model.model.rotary_emb, {"max_new_tokens": 6, "min_new_tokens": 6, "do_sample": False}
+    own, calls = rotary.forward, []
+
+    def stale(x: Any, position_ids: Any) -> Any:
+        calls.append(position_ids)
+        if len(calls) == 4:
+            rotary.forward = own
+            rotary.forward(x, torch.arange(60)[None])
+        return own(x, position_ids)
+
+    rotary.forward = stale
+    found = traced_run(model, lambda model: model.generate(drawn(2, 20), **named)).check()
+    assert not found.agree, str(found)
+
+
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 def test_keys_that_a_norm_changes_after_their_rotation_are_known_again(attention: str) -> None:
     """Llama 4 puts normed keys into the cache, in all layers that rotate; its windows are chunks."""

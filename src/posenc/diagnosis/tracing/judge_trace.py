@@ -11,6 +11,7 @@ from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
+from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.tracing.judge_visible import judge_visible
 from posenc.diagnosis.tracing.trace_causes import WrongPositions, cause_of
 from posenc.diagnosis.tracing.trace_records import TracedLayer, TraceRecord
@@ -161,17 +162,37 @@ def _unexplained(record: TraceRecord) -> list[Finding]:
         group, place = group_of(record.model, layer), (layer.part, layer.layer)
         if not layer.vectors or group is None or place in judged:
             continue
+        expected = record.calls[layer.call].expected
+        evidence = [("", one) for one in _evidence(layer, expected)]
+        if not evidence:
+            continue
+        # Dynamic scalings take the length of the longest row, for every row of a batch.
+        verdict = judge_rotations((group,), record.model, evidence, int(np.nanmax(expected)) + 1)
+        if verdict.agree:
+            continue
         judged.add(place)
-        verdict = judge_rotations((group,), record.model, [("", rotation_evidence(layer.vectors, "bhtd"))])
         known = verdict.findings or (
             Finding(
                 "rotation", f"No position explains how vectors are rotated, from call {layer.call} on.",
                 "Compare cos and sin of this layer with `posenc doctor`.",
             ),
         )  # fmt: skip
-        for finding in () if verdict.agree else known:
+        for finding in known:
             layers.setdefault((layer.part, replace(finding, where="")), set()).add(layer.layer)
     return [replace(finding, where=_some_of(record, part, wrong)) for (part, finding), wrong in layers.items()]
+
+
+def _evidence(layer: TracedLayer, expected: np.ndarray) -> Iterator[RotationEvidence]:
+    """Vectors of a layer with their expected positions (batch, n, axes): of the whole batch, or else of each row."""
+    placed = expected[..., 0] if expected.shape[-1] == 1 else expected
+    if not np.isnan(placed).any() and (placed == placed[:1]).all():
+        yield rotation_evidence({**layer.vectors, "positions": placed[0]}, "bhtd")
+        return
+    for number, row in enumerate(placed):
+        real = ~np.isnan(row.reshape(len(row), -1)).any(-1)
+        if real.any():
+            own = {name: vectors[number : number + 1, :, real] for name, vectors in layer.vectors.items()}
+            yield rotation_evidence({**own, "positions": row[real]}, "bhtd")
 
 
 def _some_of(record: TraceRecord, part: str, wrong: set[int | None]) -> str:
