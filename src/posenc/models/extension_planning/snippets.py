@@ -12,7 +12,7 @@ from posenc.core.doors import RotaryEncoding
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, YaRN
 from posenc.models.config.reader import from_config
-from posenc.models.config.rope_parameters import ROPE_TYPES
+from posenc.models.config.rope_parameters import ROPE_TYPES, TRAINED
 from posenc.models.config.rope_scaling import rope_parameters_of
 from posenc.models.formats.hugging_face import OLDER_KEYS, rope_parameters_of_group
 from posenc.models.model_positions import LayerGroup, ModelPositions
@@ -21,6 +21,9 @@ from posenc.models.model_positions import LayerGroup, ModelPositions
 SCALING_KEYS = frozenset({"rope_type", "type"}).union(*(rope_type.fields for rope_type in ROPE_TYPES.values())) - {
     "partial_rotary_factor", "mscale", "mscale_all_dim",
 }  # fmt: skip
+#: Types whose class refuses each rope_type but default and longrope, and reads yarn as longrope without its lists.
+LONGROPE_ALONE = ("phi3", "phi4_multimodal")
+REFUSED = "no config: the class of this model type in transformers takes no rope_type but longrope"
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,11 @@ def config_of(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[
             **{name: value for name, value in merged.items() if name not in SCALING_KEYS},
             **rope_parameters_of(target.new.base, target.new.scaling),
         }
-    # An older key would win over the new ones: it is set to null where the file has it.
+    # An older key would win over the new ones: where the file has it, it is set to null, or to the new trained length,
+    # which classes such as Phi-3's do not take as null.
     kept = {name: None if name in OLDER_KEYS else value for name, value in data.items()}
+    if TRAINED in data:
+        kept[TRAINED] = getattr(scaling, "original", data[TRAINED])
     return {**kept, "max_position_embeddings": longest, "rope_parameters": rope}
 
 
@@ -102,15 +108,18 @@ def snippets(data: Mapping[str, Any], target: Target) -> tuple[dict[str, str], s
         if [group.encodings for group in read.groups] == [group.encodings for group in aim.replaced()]:
             more = aim.replaced() != replace(target, windows=False).replaced()
             note = "; layers with a window rotate by the same keys, and change with the others" if more else ""
-            return _texts(config, aim), f"read back through from_config: the same encodings{note}"
+            texts = _texts(config, aim)
+            if target.positions.model_type in LONGROPE_ALONE and target.new.scaling is not None:
+                return {name: texts[name] for name in texts if name == "llama.cpp"}, REFUSED
+            return texts, f"read back through from_config: the same encodings{note}"
         problem = problem or "read back, the config does not say the same"
     return {}, f"none: {problem}"
 
 
 def _texts(config: Mapping[str, Any], target: Target) -> dict[str, str]:
     text = config.get("text_config", config)
-    nulls = [name for name in OLDER_KEYS if name in text and text[name] is None]
-    keys = {name: text[name] for name in ("max_position_embeddings", "rope_parameters", *nulls) if name in text}
+    older = [name for name in OLDER_KEYS if name in text and (text[name] is None or name == TRAINED)]
+    keys = {name: text[name] for name in ("max_position_embeddings", "rope_parameters", *older) if name in text}
     shown = json.dumps({"text_config": keys} if "text_config" in config else keys, ensure_ascii=False)
     texts = {"transformers": f"config.json: {shown}"}
     if not isinstance(target.new.scaling, DynamicNTK):  # vLLM takes it as constant, for factor · the trained length
