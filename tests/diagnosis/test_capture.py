@@ -126,6 +126,23 @@ def test_as_many_tokens_as_heads_are_refused_only_where_nothing_tells_them_apart
         assert found.agree, str(found)
 
 
+@pytest.mark.parametrize("rope_type", ["dynamic", "longrope"])
+@pytest.mark.parametrize("ids", [False, True])
+def test_scalings_by_length_take_the_longest_row_of_a_padded_batch(rope_type: str, ids: bool) -> None:
+    """The second row alone would not exceed the trained length."""
+    lists = {"short_factor": [1.0 + 0.1 * pair for pair in range(8)], "long_factor": [2.0 + pair for pair in range(8)]}
+    scaling = {"rope_type": rope_type, "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 16}
+    longest = 64 if rope_type == "longrope" else 16
+    rope = scaling | (lists if rope_type == "longrope" else {})
+    config = CONFIG_MAPPING["llama"](**SIZES, max_position_embeddings=longest, rope_parameters=rope)
+    model = AutoModel.from_config(config, attn_implementation="eager").eval()
+    mask = torch.ones_like(TOKENS[:, :20])
+    mask[1, :6] = 0
+    inputs = {"attention_mask": mask} | ({"position_ids": (mask.cumsum(1) - 1).clamp(min=0)} if ids else {})
+    found = diagnose(json.loads(config.to_json_string()), capture(model, TOKENS[:, :20], inputs=inputs))
+    assert found.agree, str(found)
+
+
 def test_another_base_is_named() -> None:
     config, model = built("gptj")
     for layer in model.h:

@@ -79,10 +79,13 @@ def _rotations(
     unexplained: set[tuple[LayerGroup, ...]] = set()  # searched once for all layers alike, as a search takes seconds
     for recorded in captured.rotations:
         groups = _groups(model, captured, recorded)
-        for evidence in _evidence(recorded, captured, groups, config):
-            if groups in unexplained and not agrees(groups, model, evidence, length):
+        every_row = list(_evidence(recorded, captured, groups, config))
+        # Scalings that depend on the length take that of the longest row, for every row of a batch.
+        served = length or max((evidence.longest() or 0 for evidence in every_row), default=0) or None
+        for evidence in every_row:
+            if groups in unexplained and not agrees(groups, model, evidence, served):
                 continue
-            verdict = _of_layer(groups, model, evidence, length, search)
+            verdict = _of_layer(groups, model, evidence, served, search)
             verdicts.append((recorded.layer, verdict))
             if not verdict.explained:
                 unexplained.add(groups)
