@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -51,6 +52,20 @@ def test_stock_decoding_with_padding_agrees(attention: str) -> None:
         "  row 0, layers 0-2: q and k at 24-26; the last query sees tokens 0-26 (27 of 27 slots)",
         "  row 1, layers 0-2: q and k at 21-23; the last query sees tokens 3-26 (24 of 27 slots)",
     ]
+
+
+@pytest.mark.parametrize("head", [1, 3])
+def test_a_query_head_that_shares_its_keys_is_read_too(head: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = built("llama")
+    code = sys.modules[type(model).__module__]
+    own = code.apply_rotary_pos_emb
+
+    def but_one(q: Any, k: Any, cos: Any, sin: Any) -> Any:
+        queries, keys = own(q, k, cos, sin)
+        return torch.cat([queries[:, :head], q[:, head : head + 1], queries[:, head + 1 :]], 1), keys
+
+    monkeypatch.setattr(code, "apply_rotary_pos_emb", but_one)
+    assert not traced_run(model, lambda model: in_chunks(model, 8)).check().agree
 
 
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}

@@ -247,7 +247,9 @@ class PositionRecorder:
             return None
         groups = keys.before.shape[1]
         every = max(1, queries.before.shape[1] // groups)
-        of_groups = Rotated(queries.before[:, ::every][:, :groups], queries.after[:, ::every][:, :groups])
+        # One query head of each group is read: another in each layer and call, so that all of them are soon seen.
+        first = ((place.layer or 0) + (0 if self.call is None else self.call.number)) % every
+        of_groups = Rotated(*(one[:, first::every][:, :groups] for one in (queries.before, queries.after)))
         return RotationStep(name, meant, of_groups, keys)
 
     def _pairs_of(self, place: RecordedPlace, width: int) -> PairRotation | None:
