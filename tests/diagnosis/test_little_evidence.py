@@ -195,6 +195,16 @@ def test_preflight_repairs_all_that_differs() -> None:
     assert repair.startswith("Set rope_scaling.rope_type to 'yarn', where it is 'linear'; set rope_scaling.original_")
 
 
+def test_a_scale_of_logits_is_repaired_by_keys_of_the_file() -> None:
+    """1/√(width · query_pre_attn_scalar/width): no file states the factor itself."""
+    gemma = {"model_type": "gemma2", "head_dim": 32}
+    found = preflight(gemma | {"query_pre_attn_scalar": 200}, gemma | {"query_pre_attn_scalar": 400})
+    assert "Set it to 0.4: logits are q·k/√width times it; look at query_pre_attn_scalar" in found.to_write[0]
+    llama4 = {"model_type": "llama4_text", "attn_temperature_tuning": True}
+    found = preflight(llama4 | {"floor_scale": 8192}, llama4 | {"floor_scale": 16384})
+    assert "attn_scale and floor_scale" in found.to_write[0]
+
+
 def test_sets_of_numbers_end_where_the_words_say() -> None:
     assert set_in_words("head", [0, 2, 4], range(8)) == "heads 0, 2, 4"
     assert set_in_words("head", [0, 2, 4, 6], range(8)) == "every 2 heads, from 0 on"

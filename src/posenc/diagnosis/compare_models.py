@@ -28,6 +28,14 @@ MOST = 2
 UNPAIRED = frozenset({"left out", "added"})
 
 
+#: Where to look for what files state by keys of many names, or in another unit.
+LOOK_AT = {
+    "logit factor": "logits are q·k/√width times it; look at query_pre_attn_scalar, attention_multiplier, "
+    "softmax_scale, scale_attn_weights, or mscale_all_dim of YaRN",
+    "query temperature": "look at attn_temperature_tuning, attn_scale and floor_scale, or llama_4_scaling_beta",
+}
+
+
 def compare_models(expected: ModelPositions, actual: ModelPositions) -> tuple[Finding, ...] | None:
     """Find the mistakes that turn one model into the other: () where they are the same, None where no known ones do."""
     first, second = layers_by_part(expected), layers_by_part(actual)
@@ -172,7 +180,8 @@ def _fields(expected: Encoding, actual: Encoding) -> tuple[Finding, ...] | None:
 
 
 def _field(name: str, expected: object, actual: object) -> Finding:
-    return Finding(name, f"{name} is {actual} where {expected} is meant.", f"{SET_IT}{expected}.")
+    look = f": {LOOK_AT[name]}" if name in LOOK_AT else ""
+    return Finding(name, f"{name} is {actual} where {expected} is meant.", f"{SET_IT}{expected}{look}.")
 
 
 def compare_embedding_scales(
