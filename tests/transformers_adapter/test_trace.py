@@ -68,6 +68,14 @@ def test_a_query_head_that_shares_its_keys_is_read_too(head: int, monkeypatch: p
     assert not traced_run(model, lambda model: in_chunks(model, 8)).check().agree
 
 
+@pytest.mark.parametrize("model_type", ["llama", "mistral", "gemma3_text"])
+def test_padding_is_known_where_a_static_cache_takes_a_mask_for_each_type_of_layer(model_type: str) -> None:
+    named = {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False, "cache_implementation": "static"}
+    model = built(model_type, "sdpa")
+    found = traced_run(model, lambda model: model.generate(drawn(2, 12), attention_mask=padded()[:, :12], **named))
+    assert found.check().agree, str(found.check())
+
+
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
 
 

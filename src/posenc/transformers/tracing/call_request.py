@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -28,6 +29,7 @@ class CallRequests:
     def __init__(self, model: torch.nn.Module, record: TraceRecord) -> None:
         self.model, self.record = model, record
         self.deltas: dict[int, np.ndarray] = {}
+        self.real: dict[int, np.ndarray] = {}
         self.generated: dict[str, Any] = {}
         self.signature = inspect.signature(model.forward)
         self.caches: list[Any] = []
@@ -75,13 +77,24 @@ class CallRequests:
         sequence = self._sequence(cache)
         # A decoder's tokens have arguments of their own: attention_mask is the encoder's.
         side = "decoder_" if role.startswith("decoder_") else ""
-        mask, ids = (_array(given.get(f"{side}{name}")) for name in ("attention_mask", "position_ids"))
+        ids = _array(given.get(f"{side}position_ids"))
         start, shape = self.counts[sequence], (int(tokens.shape[0]), int(tokens.shape[1]))
-        media = None
+        mask, media = self._mask(given.get(f"{side}attention_mask"), sequence, start, shape), None
         if self.record.stated.positions is None and self.axes > 1:
             media = self._media(given, sequence, shape)
         number = len(self.record.calls)
         return expected_call(number, sequence, start, shape, self.record.stated, mask, ids, self.axes, media)
+
+    def _mask(self, given: Any, sequence: int, start: int, shape: tuple[int, int]) -> np.ndarray | None:
+        """Mask of the tokens so far; those of earlier calls are remembered, as a mask of a window hides old tokens."""
+        if isinstance(given, Mapping):  # one for each type of layer
+            given = given.get("full_attention", next(iter(given.values()), None))
+        mask, known = _array(given), self.real.get(sequence)
+        if mask is not None and given.dim() == 4 and known is not None and known.shape == (shape[0], start):
+            mask = np.concatenate([known, np.ones(shape, dtype=bool)], 1)
+        if mask is not None and mask.shape[1] >= start + shape[1]:
+            self.real[sequence] = mask[:, : start + shape[1]] != 0
+        return mask
 
     def _media(self, given: dict[str, Any], sequence: int, shape: tuple[int, int]) -> np.ndarray | None:
         """Positions of images and videos, and of the text after them; None for text alone."""
