@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from posenc import RoPE, Sinusoidal
+from posenc import Learned, RoPE, Sinusoidal
 from posenc.diagnosis import check_code
 
 ROPE, SINUSOIDAL = RoPE(dim=16, pairing="halves"), Sinusoidal(dim=16)
@@ -86,3 +87,16 @@ def test_vectors_that_are_treated_otherwise_are_named(code: Any, meant: Any, nam
 def test_what_treats_all_vectors_alike_is_right(code: Any, meant: Any, notes: tuple[str, ...]) -> None:
     found = check_code(code, against=meant)
     assert (found.right, found.notes) == (True, notes), str(found)
+
+
+def test_a_table_that_is_drawn_anew_for_each_module_is_not_accused() -> None:
+    class Table(torch.nn.Module):
+        def __init__(self, dim: int, max_len: int = 512) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(max_len, dim)
+
+        def forward(self, x: Any) -> Any:
+            return x + self.table(torch.arange(x.size(1)))
+
+    assert check_code(Table).consistent
+    assert check_code(Table, against=Learned(dim=16, length=512)).findings == ()

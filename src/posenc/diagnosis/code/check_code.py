@@ -115,7 +115,7 @@ def check_user_code(
         report = _table_or_rotation_report(code, probed_code.observed, probed_code, dim, base, against)
     remarks = [*probed_code.findings, *probed_code.notes, *_about_layout(probed_code, layout)]
     remarks += _about_plain_tensors(probed_code)
-    remarks += seen_in_more_calls(probed_code, report.right or report.consistent)
+    remarks += seen_in_more_calls(probed_code, report.right)
     report = _with_remarks(report, *remarks)
     right, consistent = (claim and not report.findings for claim in (report.right, report.consistent))
     return replace(report, right=right, consistent=consistent, form=probed_code.form, layout=probed_code.layout)
