@@ -147,6 +147,7 @@ NONSENSE = [
         "query_positions must hold positions from 0 to 5",
     ),
     ({"mask": np.ones((7, 9)) > 0}, ValueError, "mask must have four axes"),
+    ({"mask": np.array([None, 1])}, TypeError, "mask must hold truth values, or 0 and 1; got object"),
     ({"window": 4}, TypeError, "window must be (keys before, keys after)"),
     ({"window": (3, 0), "sliding_window": 4, "causal": True}, ValueError, "sliding_window must stand alone"),
     ({"sliding_window": 4}, ValueError, "sliding_window must stand beside causal=True"),

@@ -194,15 +194,15 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
     validation.rank(name, whole_array(name, value))
     if library(value).concrete(value):
         validation.size(name, math.prod(value.shape))
-    if like is not None and library_name(value) == "numpy":
-        value = library(like).constant(value)
-    if dtype_name(value.dtype) == "bool":
-        return value
-    if kind(value) == "other":
+    if kind(value) == "other" and dtype_name(value.dtype) != "bool":
         raise TypeError(
             f"{name} must hold truth values, or 0 and 1; got {dtype_name(value.dtype)}. Compare it with something "
             "first."
         )
+    if like is not None and library_name(value) == "numpy":
+        value = library(like).constant(value)
+    if dtype_name(value.dtype) == "bool":
+        return value
     if library_name(value) == "torch" and dtype_name(value.dtype) in ("uint16", "uint32", "uint64"):
         value = library(value).signed(value)  # PyTorch stores these and compares none of them
     ends = library(value).extremes(value)
