@@ -11,7 +11,8 @@ import pytest
 
 from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, StepTemperature, YaRN
 from posenc.diagnosis import diagnose
-from posenc.models import LayerGroup, ModelPositions, diff, fingerprint, from_config
+from posenc.frequencies import DynamicNTK
+from posenc.models import LayerGroup, ModelPositions, RoleRotation, diff, fingerprint, from_config
 from posenc.models.keys_that_differ import keys_that_differ
 
 LLAMA: dict[str, Any] = {
@@ -123,6 +124,13 @@ def test_a_difference_at_another_length_than_the_files_own_is_one(
     assert tuple(effect.position for effect in found.parts[0].effects) == measured
     assert not diagnose(first, second).agree
     assert diff(first, first).same
+
+
+def test_other_roles_are_compared_at_every_length() -> None:
+    scaled = [RoPE(64, scaling=DynamicNTK(factor, original=100, length=100)) for factor in (2.0, 4.0)]
+    first, second = (model(RoPE(64), roles=(RoleRotation("indexer", one),)) for one in scaled)
+    found = diff(first, second)
+    assert (found.same, names(found.parts[0])) == (False, ["indexer.scaling.factor"])
 
 
 def test_lists_of_which_no_length_takes_another_are_one_whatever_the_trained_length() -> None:

@@ -148,7 +148,7 @@ def broadcast(first: Sequence[Any], second: Sequence[Any]) -> bool:
 
 
 def check_broadcast(queries: Sequence[Any], keys: Sequence[Any]) -> None:
-    """Refuse shapes of query and key positions that do not broadcast, coordinates apart."""
+    """Refuse shapes of query and key positions that do not broadcast; an axis of coordinates is not among them."""
     if not broadcast(queries, keys):
         raise ValueError(
             f"query_positions and key_positions must broadcast; got shapes {tuple(queries)} and {tuple(keys)}. Give "

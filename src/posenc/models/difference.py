@@ -302,7 +302,7 @@ def _groups(where: str, first: LayerGroup | None, second: LayerGroup | None) -> 
 
 
 def _at_served_lengths(first: Encoding | None, second: Encoding | None, where: str) -> Difference:
-    """Compare encodings of models, which serve many lengths: at their own, else at the first that tells them apart."""
+    """Compare encodings of models, which serve many lengths: at their own, else at the first that shows more."""
     difference = _encodings(first, second, where)
     for length in other_lengths(first, second) if difference.same else ():
         other = _encodings(
