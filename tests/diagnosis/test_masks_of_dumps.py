@@ -9,6 +9,7 @@ import pytest
 
 from diagnosis import rotary_implementation as rotary
 from posenc.diagnosis import diagnose
+from posenc.diagnosis.judge_masks import TOO_SMALL
 
 N, D, HEADS = 40, 64, 4
 MISTRAL = {
@@ -92,7 +93,21 @@ def test_a_probability_that_is_too_small_to_be_held_is_no_mask() -> None:
     shares = np.exp(values - values.max(-1, keepdims=True))
     shares = (shares / shares.sum(-1, keepdims=True)).astype(np.float32)
     assert (shares[2][seen(N)] == 0.0).any()
-    assert diagnose(LLAMA, given | {"q": q, "probabilities": shares}).agree
+    found = diagnose(LLAMA, given | {"q": q, "probabilities": shares})
+    assert found.agree
+    assert TOO_SMALL in found.notes
+    assert not {"window", "causal mask"} & set(found.looked_at)
+
+
+def test_a_head_of_float16_probabilities_that_holds_0_for_small_ones_is_no_mask() -> None:
+    """Where other heads show that the one query sees all keys: float16 holds no probability below 6e-8."""
+    given = dump(seen(1), "probabilities", "float16")
+    for hidden in (np.arange(N) == N - 1, np.arange(N) < 8):  # its own key, and those far away
+        shares = np.where(hidden & (np.arange(HEADS) == 2)[:, None, None], 0.0, given["probabilities"])
+        found = diagnose(LLAMA, given | {"probabilities": shares.astype("float16")})
+        assert found.agree, str(found)
+        assert TOO_SMALL in found.notes
+        assert not {"window", "causal mask"} & set(found.looked_at)
 
 
 @pytest.mark.parametrize(("window", "later", "name"), [(16, 1, "causal mask"), (20, 0, "window")])

@@ -22,8 +22,9 @@ _FIX = {
     "causal mask": "Mask every key behind its query: key position > query position.",
 }
 SEE_BOTH_SIDES = "Attend to both sides: is_causal=False, and a mask of the padding alone."
-#: Logarithm of a probability near which others may be too small to be held.
+#: Logarithm of a probability, about 1e-12, near which others may be too small to be held.
 FAINT = -27.6
+TOO_SMALL = "probabilities of single heads may be too small to be held: the masks of these heads were not compared"
 IRREGULAR = "the mask hides keys within reach as well, as between packed documents: the window was not compared"
 
 
@@ -76,12 +77,13 @@ def judge_mask(
     if not verdict.agree:
         return verdict
     values = shown.values.reshape(heads.shape)
-    unlike = {
-        number: head[rows][:, columns]
+    of_heads = {
+        number: Diagnosis(True, notes=(TOO_SMALL,))
+        if "probabilities" in arrays and (not shown.masks or _is_faint(values[number], head))
+        else compare_mask(window, head[rows][:, columns], query, key, causal)
         for number, head in enumerate(heads)
-        if not np.array_equal(head, visible) and not ("probabilities" in arrays and _is_faint(values[number], head))
+        if not np.array_equal(head, visible)
     }
-    of_heads = {number: compare_mask(window, head, query, key, causal) for number, head in unlike.items()}
     return _with_heads(verdict, of_heads, len(heads))
 
 
