@@ -93,7 +93,8 @@ def test_arrays_that_say_the_same_and_are_right_agree(expected: Any, dump: dict[
          "query_positions, which"),
         (ALIBI, {"bias": BIAS, "inv_freq": RATES}, "inv_freq, which these layers have nothing"),
         (ALIBI, {"bias": BIAS, "table": TABLE}, "table, which these layers have nothing"),
-        (ALIBI, {"bias": BIAS, "q": Q, "q_rotated": rotated(Q)}, "q, which"),
+        (ALIBI, {"bias": BIAS, "q": Q, "q_rotated": rotated(Q)}, "q, which is read only with k and logits or prob"),
+        (ALIBI, {"bias": BIAS, "attention_factor": np.array(1.0)}, "attention_factor, which these layers have nothing"),
         (Sinusoidal(D), {"table": TABLE, "bias": BIAS}, "bias, which"),
         (Sinusoidal(D), {"table": TABLE, "q": Q, "k": K, "logits": logits()}, "q, k, the values of logits, which"),
         (GPT2, {"table": TABLE, "q": Q, "q_rotated": rotated(Q), **HIDDEN}, "q, q_rotated, which these layers"),
@@ -104,6 +105,12 @@ def test_an_array_that_nothing_is_compared_with_is_named(expected: Any, dump: di
     assert verdict.agree
     assert verdict.exit_code == 3
     assert any(passed_over in line for line in verdict.not_compared), verdict.not_compared
+
+
+def test_each_array_whose_difference_nothing_explains_is_named() -> None:
+    bias, values = rotary.drawn(HEADS, N, N, seed=3), rotary.drawn(HEADS, N, N, seed=4)
+    worst = diagnose(ALIBI, {"q": Q, "k": K, "bias": bias, "logits": values}).worst
+    assert [line.partition(" off by ")[0] for line in worst] == ["in bias:", "in logits:"]
 
 
 def test_arrays_that_are_all_compared_leave_nothing_out() -> None:

@@ -15,7 +15,7 @@ from posenc.diagnosis.judge_hidden_states import judge_learned_rows, with_added_
 from posenc.diagnosis.judge_masks import judge_mask
 from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
 from posenc.diagnosis.mistake import Finding, unless_refused
-from posenc.diagnosis.mixed_arrays import judge_of, one_at_a_time, passed_over
+from posenc.diagnosis.mixed_arrays import Judge, judge_of, one_at_a_time, passed_over
 from posenc.diagnosis.named_arrays import POSITION_NAMES, named_arrays, on_host
 from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
@@ -60,27 +60,25 @@ def judge_arrays(
     """
     encodings = [encoding for group in groups for encoding in group.encodings]
     judge = judge_of(encodings, arrays)
-    judged = {name: _judge_one(groups, wanted, share, layout, length) for name, share in one_at_a_time(judge, arrays)}
-    verdict = merged_diagnosis([_placed(name, verdict) for name, verdict in judged.items()])
-    return replace(verdict, not_compared=passed_over(judge, encodings, arrays))
+    verdicts = []
+    for name, share in one_at_a_time(judge, arrays):
+        verdict = _judge_values(judge, groups, wanted, share, layout, length)
+        verdicts.append(_placed(name, _with_mask(verdict, groups, wanted, share)))
+    return replace(merged_diagnosis(verdicts), not_compared=passed_over(judge, encodings, arrays))
 
 
 def _placed(name: str, verdict: Diagnosis) -> Diagnosis:
-    """The verdict, with findings on the array of this name alone, where others that say the same were judged too."""
+    """The verdict on the array of this name, with the name in what differs; "" where none says the same."""
     if not name:
         return verdict
-    return replace(verdict, findings=tuple(replace(one, where=one.where or f"in {name}") for one in verdict.findings))
+    findings = tuple(replace(finding, where=finding.where or f"in {name}") for finding in verdict.findings)
+    return replace(verdict, findings=findings, worst=tuple(f"in {name}: {line}" for line in verdict.worst))
 
 
-def _judge_one(
-    groups: tuple[LayerGroup, ...],
-    wanted: Encoding | ModelPositions,
-    arrays: Mapping[str, Any],
-    layout: str | None,
-    length: int | None,
+def _with_mask(
+    verdict: Diagnosis, groups: tuple[LayerGroup, ...], wanted: Encoding | ModelPositions, arrays: Mapping[str, Any]
 ) -> Diagnosis:
-    """Compare arrays of which no two say the same, and the mask in them."""
-    verdict = _judge_values(groups, wanted, arrays, layout, length)
+    """The verdict on the numbers of these arrays, with the one on the mask in them."""
     if "scale" in arrays:  # stated, and compared with nothing
         verdict = replace(verdict, looked_at=tuple(name for name in verdict.looked_at if name != "softmax scale"))
     if not isinstance(wanted, ModelPositions):
@@ -94,6 +92,7 @@ def _judge_one(
 
 
 def _judge_values(
+    judge: Judge,
     groups: tuple[LayerGroup, ...],
     wanted: Encoding | ModelPositions,
     arrays: Mapping[str, Any],
@@ -101,8 +100,7 @@ def _judge_values(
     length: int | None,
 ) -> Diagnosis:
     """Compare the numbers of arrays, leaving out what is masked."""
-    encodings = [encoding for group in groups for encoding in group.encodings]
-    judge, added = judge_of(encodings, arrays), sinusoids_among(encodings)
+    added = sinusoids_among([encoding for group in groups for encoding in group.encodings])
     if judge == "sinusoids" and added is not None:
         return judge_sinusoids(added, with_added_vectors(named_arrays(arrays)))
     if judge == "learned rows":

@@ -1,7 +1,7 @@
-"""Dumps of several kinds of evidence: each array has its turn, or is named as one that nothing was compared with.
+"""Dumps of several kinds of evidence: each array is compared, or named as one that nothing was compared with.
 
-A judge of one kind reads one array of those that say the same: the bias, say, and no logits beside it. So a dump with
-both is judged once with each of them alone.
+A judge reads only one of the arrays that say the same, such as the bias and not the logits. So a dump with both is
+judged once with each of them alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from posenc.core.doors import AttentionBias, Encoding
 from posenc.diagnosis.judge_sinusoids import sinusoids_among
 from posenc.diagnosis.logit_forms import LOGIT_NAMES
-from posenc.diagnosis.named_arrays import ARRAY_NAMES
+from posenc.diagnosis.named_arrays import ARRAY_NAMES, POSITION_NAMES
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.biases.t5 import T5Bias
 
@@ -26,16 +26,25 @@ SAY_THE_SAME: dict[Judge, tuple[str, ...]] = {
     "bias": ("bias", *LOGIT_NAMES),
     "rotation": LOGIT_NAMES,
 }
-#: What some arrays are read with; others mean something by themselves.
-READ_WITH = {
-    "attention_factor": "inv_freq",
-    "q": "q_rotated, or k and logits or probabilities",
-    "k": "k_rotated, or q and logits or probabilities",
-    "scale": "q, k and logits or probabilities",
-    "embeddings": "hidden_states",
-    "positions": "arrays of tokens without positions of their own",
-    "query_positions": "q and q_rotated, bias, or logits or probabilities",
-    "key_positions": "k and k_rotated, bias, or logits or probabilities",
+#: What a judge reads some arrays with; it reads others by themselves, or not at all.
+_SCALE, _POSITIONS = "q, k and logits or probabilities", "arrays of tokens without positions of their own"
+READ_WITH: dict[Judge, dict[str, str]] = {
+    "sinusoids": {"embeddings": "hidden_states"},
+    "learned rows": {},
+    "bias": {
+        "q": "k and logits or probabilities",
+        "k": "q and logits or probabilities",
+        "scale": _SCALE,
+        "positions": _POSITIONS,
+    },
+    "rotation": {
+        "q": "q_rotated, or k and logits or probabilities",
+        "k": "k_rotated, or q and logits or probabilities",
+        "scale": _SCALE,
+        "positions": _POSITIONS,
+        "query_positions": "q and q_rotated, or logits or probabilities",
+        "key_positions": "k and k_rotated, or logits or probabilities",
+    },
 }
 
 
@@ -64,20 +73,11 @@ def one_at_a_time(judge: Judge, arrays: Mapping[str, Any]) -> Iterator[tuple[str
 
 def passed_over(judge: Judge, encodings: Sequence[Encoding], names: Mapping[str, Any]) -> tuple[str, ...]:
     """The arrays of a dump that the judge compares with nothing, in words."""
-    read = _read_by(judge, encodings, set(names))
-    apart = [name for name in ARRAY_NAMES if name in names and name not in read]
-    lonely = [name for name in apart if name in READ_WITH and _may_be_read(judge, name)]
-    alone = [f"{name}, which is read only with {READ_WITH[name]}" for name in lonely]
-    others = [f"the values of {name}" if name in LOGIT_NAMES else name for name in apart if name not in lonely]
+    read, read_with = _read_by(judge, encodings, set(names)), READ_WITH[judge]
+    unread = [name for name in ARRAY_NAMES if name in names and name not in read]
+    others = [f"the values of {name}" if name in LOGIT_NAMES else name for name in unread if name not in read_with]
     unknown = [f"{', '.join(others)}, which these layers have nothing to compare with"] if others else []
-    return (*unknown, *alone)
-
-
-def _may_be_read(judge: Judge, name: str) -> bool:
-    """Whether the judge would read the array in other company."""
-    if judge in ("sinusoids", "learned rows"):
-        return name in ("embeddings", "positions")
-    return name != "embeddings"
+    return (*unknown, *(f"{name}, which is read only with {read_with[name]}" for name in unread if name in read_with))
 
 
 def _read_by(judge: Judge, encodings: Sequence[Encoding], names: set[str]) -> set[str]:
@@ -87,17 +87,15 @@ def _read_by(judge: Judge, encodings: Sequence[Encoding], names: set[str]) -> se
     products = {"q", "k", "scale"} if names & set(LOGIT_NAMES) else set()
     if judge == "bias":
         table = {"table"} if any(isinstance(encoding, T5Bias) for encoding in encodings) else set()
-        return {"bias", *LOGIT_NAMES, *products, *table, *_positions(names, sides="qk")}
-    vectors = {letter for letter in "qk" if f"{letter}_rotated" in names}
+        return {"bias", *LOGIT_NAMES, *products, *table, *_positions(names, {"q", "k"})}
+    vectors = {letter for letter in ("q", "k") if f"{letter}_rotated" in names}
     waves = {"cos", "sin", "cos_sin_cache", "inv_freq", "attention_factor"}
-    sides = "qk" if products else "".join(sorted(vectors))
     rotated = {"q_rotated", "k_rotated"}
-    return waves | rotated | set(LOGIT_NAMES) | products | vectors | _positions(names, sides)
+    positions = _positions(names, {"q", "k"} if products else vectors)
+    return waves | rotated | set(LOGIT_NAMES) | products | vectors | positions
 
 
-def _positions(names: set[str], sides: str) -> set[str]:
-    """Names of the positions that are read, where those of these sides are."""
-    own = {letter: {"q": "query_positions", "k": "key_positions"}[letter] for letter in sides}
-    read = set(own.values())
-    shared = "cos" in names or any(name not in names for name in own.values())
-    return read | {"positions"} if shared else read
+def _positions(names: set[str], sides: set[str]) -> set[str]:
+    """Names of the positions that are read, where queries ("q") or keys ("k") are."""
+    own = {name for name in POSITION_NAMES if name[0] in sides}
+    return own if own <= names and "cos" not in names else own | {"positions"}

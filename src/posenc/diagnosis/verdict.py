@@ -27,7 +27,8 @@ class Diagnosis(text_lines.Lines):
         difference: Of two configs or encodings, field by field.
         compared: What was compared, in words.
         worst: Where an unexplained difference is largest, a line for each array.
-        not_compared: What either side does with positions that posenc does not read.
+        not_compared: What either side does with positions that posenc does not read, and arrays that nothing was
+            compared with.
         looked_at: Fields of the positions that the evidence shows, "frequencies" or "window" for example.
         not_shown: Fields that the evidence does not show, each with what to give so that it does.
 
