@@ -111,6 +111,43 @@ def test_another_slope_in_one_row_is_found(steps: str) -> None:
     assert not found.agree, str(found)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_lengths_that_are_alike_by_chance_name_no_source_of_queries(seed: int) -> None:
+    """JetMoE's queries are the output of no linear layer, and one token has few lengths to compare."""
+    config = CONFIG_MAPPING["jetmoe"](**SIZES, num_key_value_heads=2, num_local_experts=4)
+    torch.manual_seed(seed)
+    model = AutoModel.from_config(config, attn_implementation="eager").eval()
+    for tokens, decoded in ((TOKENS[:1, :1], 0), (TOKENS[:1, :8], 3)):
+        found = diagnose(json.loads(config.to_json_string()), capture(model, tokens, decoded=decoded))
+        assert found.agree, str(found)
+
+
+def test_values_that_layers_share_are_those_of_the_earlier_layer() -> None:
+    """Gemma 3n's last layers attend to the keys and values of earlier ones."""
+    types = ["sliding_attention", "full_attention"] * 3
+    shared = {"num_hidden_layers": 6, "layer_types": types, "num_kv_shared_layers": 2, "head_dim": 16}
+    small = {"vocab_size_per_layer_input": 64, "hidden_size_per_layer_input": 16, "sliding_window": 4}
+    config = CONFIG_MAPPING["gemma3n_text"](**SIZES | shared | small)
+    torch.manual_seed(0)
+    model = AutoModel.from_config(config, attn_implementation="eager").eval()
+    plain = json.loads(config.to_json_string())
+    for decoded in (0, 3):
+        found = diagnose(plain, capture(model, TOKENS, decoded=decoded))
+        assert found.agree, str(found)
+        assert "values" in found.looked_at
+    last, own = model.layers[5].self_attn, model.layers[5].self_attn.forward
+
+    def rotated(*given: Any, shared_kv_states: Any, **named: Any) -> Any:
+        keys, values = shared_kv_states[last.layer_type]
+        rotation = RoPE(16).rotation(torch.arange(values.shape[2]))
+        others = {**shared_kv_states, last.layer_type: (keys, rotation(values, layout="bhtd"))}
+        return own(*given, shared_kv_states=others, **named)
+
+    last.forward = rotated
+    found = diagnose(plain, capture(model, TOKENS))
+    assert [(one.name, one.where) for one in found.findings] == [("values rotated", "layer 5")], str(found)
+
+
 def test_as_many_tokens_as_heads_are_refused_only_where_nothing_tells_them_apart() -> None:
     """A later step has another number of tokens, and grouped keys have fewer heads."""
     config, model = built("gptj")

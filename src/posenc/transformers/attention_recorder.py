@@ -54,16 +54,21 @@ class AttentionRecorder:
         self.pending: list[RotationCall] = []
         self.projections: list[Projection] = []
         self.keys: dict[tuple[RecordedPlace, int], torch.Tensor] = {}
+        self.values: list[tuple[torch.Tensor, ValueSource]] = []
         self.calls_of: Counter[RecordedPlace] = Counter()
         self.steps: dict[tuple[RecordedPlace, int], list[Step]] = {}
 
     def watch(self, stack: ExitStack) -> None:
         """Hook the model so that each call of its attention function is measured, until `stack` is closed."""
-        stack.callback(self.model.register_forward_pre_hook(lambda *given: self.calls_of.clear()).remove)
+        stack.callback(self.model.register_forward_pre_hook(self._begin).remove)
         for module in self.model.modules():
             if not list(module.children()) and (list(module.parameters()) or "Norm" in type(module).__name__):
                 stack.callback(module.register_forward_hook(self._note_projection).remove)
         observe_attention(stack, self._note)
+
+    def _begin(self, module: Any, arguments: tuple[Any, ...]) -> None:
+        self.calls_of.clear()
+        self.values.clear()
 
     def _note_projection(self, module: Any, given: tuple[Any, ...], output: Any) -> None:
         """Record the output of a linear layer or norm, recomputed by its class where a hook or patch may change it."""
@@ -96,7 +101,7 @@ class AttentionRecorder:
             known = factor is not None and traced is not None and traced.factor is not None
             factor = factor * traced.factor if known else None  # type: ignore[operator, union-attr]
         factor = None if factor is None else factor * q.shape[-1] ** 0.5
-        values = sources.of_values(v[:, :, -new:]) if shown.sums_values else "inside attention"
+        values = self._values_from(sources, v[:, :, -new:]) if shown.sums_values else "inside attention"
         kept = self._keeps_keys(key, k, new)
         dtype = str(q.dtype).removeprefix("torch.")
         finite = all(map(self._is_finite, (q, k[:, :, -new:], v[:, :, -new:])))
@@ -105,6 +110,13 @@ class AttentionRecorder:
             added=shown.added, heads_alike=shown.heads_alike,
         )  # fmt: skip
         self.steps.setdefault(key, []).append(Step(seen, arrays))
+
+    def _values_from(self, sources: Sources, v: torch.Tensor) -> ValueSource:
+        """Source of values; that of the earlier layer where a layer shares the values of one (Gemma 3n)."""
+        known = next((source for given, source in self.values if torch.equal(given, v)), None)
+        source = sources.of_values(v) if known is None else known
+        self.values.append((v.clone(), source))
+        return source
 
     def _is_finite(self, x: torch.Tensor) -> bool:
         """Whether vectors (batch, heads, n, d) are finite at every token that is no padding."""

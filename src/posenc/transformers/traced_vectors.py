@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -168,12 +169,14 @@ class Sources(NamedTuple):
         factor = self._projected(x)
         if factor is not None:
             return x, factor
-        batch, _, length, _ = x.shape
+        batch, _, length, width = x.shape
         for projection in reversed(self.projections):
             for view in flattened(projection.output, batch, length):
-                heads = [_as_long(one, view) for one in x.split(1, 1)]
-                if all(head is not None for head in heads):
-                    return torch.cat(heads, 1), 1.0
+                starts = [_as_long(one, view) for one in x.split(1, 1)]
+                known = [start for start in starts if start is not None]
+                # Lengths of one token are alike by chance in some channels; those of different heads do not overlap.
+                if len(known) == len(starts) and all(two - one >= width for one, two in pairwise(sorted(set(known)))):
+                    return torch.cat([view[..., start : start + width] for start in known], 1), 1.0
         return x, None
 
     def _projected(self, x: torch.Tensor) -> float | None:
@@ -231,15 +234,15 @@ def _is_in(part: torch.Tensor, whole: torch.Tensor) -> bool:
     return any(window_of(part[:, :1], view) is not None for view in flattened(whole, batch, length))
 
 
-def _as_long(part: torch.Tensor, whole: torch.Tensor) -> torch.Tensor | None:
-    """The channels of `whole` (batch, 1, n, W) with vectors as long as those of one head (batch, 1, n, r)."""
+def _as_long(part: torch.Tensor, whole: torch.Tensor) -> int | None:
+    """First of the channels of `whole` (batch, 1, n, W) with vectors as long as those of one head (batch, 1, n, r)."""
     width = part.shape[-1]
     if width > whole.shape[-1]:
         return None
     of_windows = whole.double().unfold(-1, width, 1).norm(dim=-1)
-    apart = (of_windows / vector_lengths(part).unsqueeze(-1) - 1).abs().amax((0, 1, 2))
-    start = int(apart.argmin())
-    return whole[..., start : start + width] if float(apart[start]) < AS_LONG else None
+    gaps = (of_windows / vector_lengths(part).unsqueeze(-1) - 1).abs().amax((0, 1, 2))
+    start = int(gaps.argmin())
+    return start if float(gaps[start]) < AS_LONG else None
 
 
 def _ratio(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
