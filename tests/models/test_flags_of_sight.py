@@ -18,16 +18,16 @@ IMAGES = "tokens of one image see each other"
 MINE = "what mine does with it is not known here"
 #: Configs, and what is noted on the flag that they state.
 NOTED: list[tuple[dict[str, Any], type[str] | None, str]] = [
-    ({"model_type": "llama", "is_causal": False}, AsStated, "is_causal = False (bool): queries see later keys"),
+    ({"model_type": "llama", "is_causal": False}, AsStated, "is_causal = False: queries see later keys"),
     ({"model_type": "llama", "is_causal": True}, None, ""),
-    ({"model_type": "llama", FLAG: True}, Idle, f"{FLAG} = True (bool) is not read by its class"),
-    ({"model_type": "gemma", FLAG: True}, AsStated, f"{FLAG} = True (bool): {NO_MASK}"),
-    ({"model_type": "gemma2", FLAG: True}, AsStated, f"{FLAG} = True (bool): {NO_MASK}"),
+    ({"model_type": "llama", FLAG: True}, Idle, f"{FLAG} = True is not read by its class"),
+    ({"model_type": "gemma", FLAG: True}, AsStated, f"{FLAG} = True: {NO_MASK}"),
+    ({"model_type": "gemma2", FLAG: True}, AsStated, f"{FLAG} = True: {NO_MASK}"),
     ({"model_type": "gemma2", FLAG: False}, None, ""),
-    ({"model_type": "vaultgemma", FLAG: True}, Idle, f"{FLAG} = True (bool) is not read by its class"),
+    ({"model_type": "vaultgemma", FLAG: True}, Idle, f"{FLAG} = True is not read by its class"),
     ({"model_type": "gemma3_text", FLAG: True}, None, ""),  # its windows show it
     ({"model_type": "mistral", "is_causal": False, "sliding_window": 8}, None, ""),
-    ({"model_type": "gemma4_text", FLAG: "vision"}, AsStated, f"{FLAG} = 'vision' (str): {IMAGES}"),
+    ({"model_type": "gemma4_text", FLAG: "vision"}, AsStated, f"{FLAG} = 'vision': {IMAGES}"),
     ({"model_type": "mine", "rope_theta": 1e4, "is_causal": False}, NotRead, f"is_causal = False is not read: {MINE}"),
 ]  # fmt: skip
 

@@ -70,7 +70,7 @@ def test_a_base_beside_a_scaling_counts(name: str):
     assert len(types) >= 12
     every([kind for kind in types if name == "rope_parameters" or not nested(classes[kind].absent)], check)
     (alone,) = from_config({"model_type": "ministral3", "rope_theta": 5e5}).notes
-    assert alone == "rope_theta = 500000.0 (float) is not read by its class"
+    assert alone == "rope_theta = 500000.0 is not read by its class"
 
 
 def test_an_empty_object_is_not_a_missing_one():

@@ -108,7 +108,7 @@ def test_kimi_linear_reads_its_list_of_full_layers_beside_the_other_list_alone()
     file = {"model_type": "kimi_linear", "num_hidden_layers": 6}
     found = from_config({**file, "linear_attn_config": {"full_attn_layers": [2]}})
     assert [found.at(layer)[0].attention for layer in range(6)] == types(**file)
-    assert "linear_attn_config.full_attn_layers = [2] (list) is not read by its class" in found.notes
+    assert "linear_attn_config.full_attn_layers = [2] is not read by its class" in found.notes
     both = from_config({**file, "linear_attn_config": {"full_attn_layers": [2], "kda_layers": [1, 3, 4, 5, 6]}})
     assert [group.layers for group in both.groups if group.attention == "full_attention"] == [(1,)]
     assert not [note for note in both.notes if "full_attn_layers" in note]

@@ -111,5 +111,5 @@ def test_layers_with_heads_of_their_own_are_groups_of_their_own():
 
 def test_a_key_that_the_class_ignores_is_noted():
     read = from_config({"model_type": "mellum", "rope_theta": 4321.0})
-    assert read.notes == ("rope_theta = 4321.0 (float) is not read by its class",)
+    assert read.notes == ("rope_theta = 4321.0 is not read by its class",)
     assert all(group.rotary_encoding.base != 4321.0 for group in read.groups)

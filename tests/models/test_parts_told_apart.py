@@ -49,6 +49,41 @@ def test_a_difference_in_either_tower_is_shown_with_its_layers():
         assert said in str(difference)
 
 
+OMNI_TEXT = {"text_config": {"model_type": "qwen2_5_omni_text"}}
+
+
+def omni(thinker: float, talker: float) -> Any:
+    rates = ("thinker_config", OMNI_TEXT, thinker), ("talker_config", {}, talker)
+    parts = {name: {**config, "position_id_per_seconds": rate} for name, config, rate in rates}
+    return from_config({"model_type": "qwen2_5_omni", **parts}, waive=("token2wav_config",))
+
+
+def test_two_parts_that_swap_a_value_that_no_encoding_holds_do_not_agree():
+    assert len(omni(50, 100).idle) == 2
+    missing = tuple(omni(50, 100).not_read)
+    assert diff(omni(50, 100), omni(50.0, 100.0)).not_compared == missing
+    assert len(diff(omni(50, 100), omni(100, 50)).not_compared) == len(missing) + 4
+    assert len(diff(omni(50, 25), omni(25, 50)).not_compared) == len(missing) + 2
+
+
+def test_a_text_part_states_what_its_own_file_and_an_older_flat_file_state():
+    text = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "is_causal": False}
+    nested = from_config({"model_type": "mllama", "text_config": text}, waive=("vision_config",))
+    alone = from_config({"model_type": "mllama_text_model", **text})
+    assert diff(nested, alone).not_compared == ("vision_config is waived (the first alone)",)
+    thinker = {"model_type": "qwen2_5_omni_thinker", "position_id_per_seconds": 50}
+    nested, flat = from_config({**thinker, **OMNI_TEXT}), from_config(thinker)
+    assert nested.idle == flat.idle != ()
+
+
+def test_an_unread_key_of_a_rotation_is_the_same_in_older_files():
+    sizes = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+    rope = {"rope_type": "linear", "factor": 2.0, "alpha": 3.0}
+    older, newer = (from_config({**sizes, name: rope}) for name in ("rope_scaling", "rope_parameters"))
+    assert older.idle
+    assert diff(older, newer).not_compared == ()
+
+
 def test_another_number_of_layers_of_one_of_two_towers_is_named():
     (finding,) = diagnose(CODEC, CODEC | {"num_hidden_layers": 24}).findings
     assert finding.name == "number of layers"

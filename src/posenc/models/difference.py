@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any, Literal
 
 from posenc.compose import Backward, Partial
@@ -127,12 +128,13 @@ def not_compared_lines(not_compared: tuple[str, ...]) -> list[str]:
 def not_read_of_either(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
     """Return the unread features of either model, tagged by side where only one has them.
 
-    Keys that nothing compares but as they are stated are among them where one side states another value or none. Some
-    of them a class of transformers ignores, and other programs read.
+    Keys that are compared only as stated are among them where one side states another value or none; other programs
+    read some that transformers ignores. In models of one type the places of such keys must agree, else the last names.
     """
-    stated = [{note.stated for note in model.idle} for model in (first, second)]
+    words = attrgetter("stated_in_place" if first.model_type == second.model_type else "stated")
+    stated = [frozenset(map(words, model.idle)) for model in (first, second)]
     sides = {
-        side: (*model.not_read, *(_of_one(note) for note in model.idle if note.stated not in other))
+        side: (*model.not_read, *(_of_one(note) for note in model.idle if words(note) not in other))
         for side, model, other in (("first", first, stated[1]), ("second", second, stated[0]))
     }
     notes = dict.fromkeys((*sides["first"], *sides["second"]))

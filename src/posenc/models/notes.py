@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+#: Objects of a config that hold the keys of a rotation, which older files state next to them.
+ROTATIONS = ("rope_parameters", "rope_scaling")
+
 
 class NotRead(str):
     """A note on what a model does with positions that posenc does not read, so that nothing compares it."""
@@ -19,6 +22,13 @@ class Idle(str):
         """The key without its place in the file, and its value."""
         place, _, value = self.partition(" = ")
         return f"{place.rpartition('.')[2]} = {value}"
+
+    @property
+    def stated_in_place(self) -> str:
+        """The key with its place, and its value; a key next to rope_parameters has the place of one inside it."""
+        place, _, value = self.partition(" = ")
+        *objects, key = place.split(".")
+        return ".".join((*(name for name in objects if name not in ROTATIONS), f"{key} = {value}"))
 
 
 class AsStated(Idle):

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from posenc.models.config.config_classes import UNKNOWN_CLASS, config_classes
-from posenc.models.config.fields import Fields
+from posenc.models.config.fields import Fields, not_read_by_class
 from posenc.models.config.unread_keys import of_unknown_type
-from posenc.models.notes import AsStated, Idle
+from posenc.models.notes import AsStated
 
 #: The key, by model type where its name is another.
 KEY, OTHER_KEYS = "scale_embedding", {"big_bird": "rescale_embeddings"}
@@ -58,5 +58,5 @@ def notes_of_embedding_scale(fields: Fields, model_type: str) -> tuple[str, ...]
     if known is UNKNOWN_CLASS:
         return of_unknown_type(model_type, [(key, place, value)])
     if model_type in WITHOUT_EFFECT or key not in known.defaults:
-        return (Idle(f"{place} = {value} is not read by its class"),)
+        return (not_read_by_class(place, value),)
     return (AsStated(f"{place} = {value}: token embeddings are {WORDS[value]} before positions are added"),)

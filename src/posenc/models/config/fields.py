@@ -201,7 +201,7 @@ class Fields:
         """Mark a key of the file as one that its class does not read, unless it is absent or null."""
         self.mark_used(name)
         if value is not None:
-            self.notes[Idle(f"{self.where}{name} = {validation.shown(value)} is not read by its class")] = None
+            self.notes[not_read_by_class(self.where + name, value)] = None
 
     def unknown_keys(self) -> list[str]:
         """Keys of the file that concern positions and that no reader has read."""
@@ -281,7 +281,22 @@ def waived_notes(keys: Iterable[tuple[str, Any]]) -> tuple[Waived, ...]:
         >>> waived_notes([("rope_style", "fancy")])
         ("rope_style = 'fancy' is waived",)
     """
-    return tuple(Waived(f"{escaped(key[:LONGEST_NAME])} = {value!r:.{LONGEST_NAME}} is waived") for key, value in keys)
+    return tuple(Waived(f"{key_and_value(key, value)} is waived") for key, value in keys)
+
+
+def not_read_by_class(key: str, value: Any) -> Idle:
+    """Make a note on a key that the class of a file does not read.
+
+    Example:
+        >>> not_read_by_class("text_config.is_causal", True)
+        'text_config.is_causal = True is not read by its class'
+    """
+    return Idle(f"{key_and_value(key, value)} is not read by its class")
+
+
+def key_and_value(key: str, value: Any) -> str:
+    """A key and its value as notes show them, each cut short."""
+    return f"{escaped(key[:LONGEST_NAME])} = {value!r:.{LONGEST_NAME}}"
 
 
 def _named(keys: list[str]) -> str:

@@ -20,8 +20,8 @@ def note_of_part_left_out(place: str, model_type: str, why: str) -> NotRead:
     return NotRead(f"{place} {UNREAD_PART}: {model_type} {why}")
 
 
-def notes_beside_parts(fields: Fields, model_type: str) -> tuple[str, ...]:
-    """Note what a model that is made of parts does besides them."""
+def notes_of_whole_model(fields: Fields, model_type: str) -> tuple[str, ...]:
+    """Note what a model that is made of parts does itself, outside of them."""
     return (*MADE_OF_PARTS.get(model_type, ()), *notes_as_stated(fields, model_type, ()))
 
 

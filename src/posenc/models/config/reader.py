@@ -28,9 +28,9 @@ from posenc.models.config.model_types.type_rows import FILLED_IN, HANDED_DOWN, S
 from posenc.models.config.part_notes import (
     UNREAD_PART,
     note_of_part_left_out,
-    notes_beside_parts,
     notes_of_missing_parts,
     notes_of_unread_parts,
+    notes_of_whole_model,
 )
 from posenc.models.config.unread_keys import notes_of_unread_keys, unread
 from posenc.models.config.window_rules import (
@@ -239,6 +239,7 @@ def _read_parts(
 ) -> Positions:
     """Read a model made of parts, each with a config of its own: their groups, with notes."""
     notes: tuple[str, ...] = ()
+    own = notes_of_whole_model(Fields(data, known, options, where), model_type)
     if "text_config" in known.parts and "text_config" not in (*inside, *options.waive):
         inside = ["text_config", *inside]
         text = {key: value for key, value in data.items() if key not in (*known.parts, "model_type")}
@@ -258,7 +259,7 @@ def _read_parts(
     groups, more = _read_inside(data, known, inside, options, where)
     return groups, (
         *handed,
-        *notes_beside_parts(Fields(data, known, options, where), model_type),
+        *own,
         *more,
         *notes,
         *notes_of_missing_parts(data, known, options, where),

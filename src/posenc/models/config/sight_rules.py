@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from posenc.core import validation
 from posenc.models.config.config_classes import UNKNOWN_CLASS, config_classes
-from posenc.models.config.fields import Fields
+from posenc.models.config.fields import Fields, key_and_value, not_read_by_class
 from posenc.models.config.unread_keys import Key, of_unknown_type
 from posenc.models.model_positions import LayerGroup, ModelPositions, Window
-from posenc.models.notes import AsStated, Idle
+from posenc.models.notes import AsStated
 
 FLAG = "use_bidirectional_attention"
 #: Types whose masks heed the flag, with its values that let queries see later keys.
@@ -77,7 +76,7 @@ def notes_of_later_keys(fields: Fields, model_type: str, groups: tuple[LayerGrou
 def _note(stated: Key, model_type: str, groups: tuple[LayerGroup, ...]) -> str | None:
     """Note on one flag; None where a window shows what it does."""
     key, place, value = stated
-    words = f"{place} = {validation.shown(value)}"
+    words = key_and_value(place, value)
     sees = _sees({key: value}, model_type)
     if sees is None:
         return AsStated(f"{words}: {LATER} where attention takes no mask, as sdpa without padding, and not elsewhere")
@@ -85,7 +84,7 @@ def _note(stated: Key, model_type: str, groups: tuple[LayerGroup, ...]) -> str |
         return None if _shown_by_window(groups) else AsStated(f"{words}: {LATER}")
     if value == OF_IMAGES and model_type in WITH_IMAGES:
         return AsStated(f"{words}: tokens of one image see each other")
-    return Idle(f"{words} is not read by its class")
+    return not_read_by_class(place, value)
 
 
 def _shown_by_window(groups: tuple[LayerGroup, ...]) -> bool:

@@ -8,11 +8,18 @@ from typing import Any
 
 from posenc.core.text_lines import escaped
 from posenc.models.config.config_classes import UNKNOWN_CLASS, config_classes
-from posenc.models.config.fields import LONGEST_NAME, OWN_READER, Fields, refuse_unknown_keys
+from posenc.models.config.fields import (
+    LONGEST_NAME,
+    OWN_READER,
+    Fields,
+    key_and_value,
+    not_read_by_class,
+    refuse_unknown_keys,
+)
 from posenc.models.config.model_type import ModelType, unsupported_values
 from posenc.models.config.rope_parameters import KNOWN_KEYS
 from posenc.models.config.window_rules import schedules
-from posenc.models.notes import Idle, NotRead
+from posenc.models.notes import NotRead
 
 #: The name of a key, its place in the file, and its value.
 Key = tuple[str, str, Any]
@@ -58,9 +65,9 @@ def unread(keys: Iterable[Key]) -> tuple[str, ...]:
         ('rotary_dim = 64 is not read by its class', "rope_style = 'fancy' is read by no class of transformers")
     """
     return tuple(
-        Idle(f"{_stated(place, value)} is not read by its class")
+        not_read_by_class(place, value)
         if key in keys_of_classes()
-        else NotRead(f"{_stated(place, value)} is read by no class of transformers")
+        else NotRead(f"{key_and_value(place, value)} is read by no class of transformers")
         for key, place, value in keys
     )
 
@@ -74,10 +81,6 @@ def of_unknown_type(model_type: str, keys: Iterable[Key]) -> tuple[NotRead, ...]
     """
     name = escaped(model_type[:LONGEST_NAME])
     return tuple(
-        NotRead(f"{_stated(place, value)} is not read: what {name} does with it is not known here")
+        NotRead(f"{key_and_value(place, value)} is not read: what {name} does with it is not known here")
         for _, place, value in keys
     )
-
-
-def _stated(place: str, value: Any) -> str:
-    return f"{escaped(place[:LONGEST_NAME])} = {value!r:.{LONGEST_NAME}}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from posenc.core import validation
 from posenc.core.text_lines import escaped
-from posenc.models.config.fields import LONGEST_NAME, MOST_NAMED, Fields, wrong
+from posenc.models.config.fields import LONGEST_NAME, MOST_NAMED, Fields, key_and_value, wrong
 from posenc.models.config.head_rules import stated_for_layer
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
 from posenc.models.model_positions import Chunks, NearKeys, Window
@@ -48,10 +48,10 @@ def note_of_unknown_windows(model_type: str, file: Mapping[str, Any], where: str
 
     Example:
         >>> note_of_unknown_windows("mine", {"sliding_window": 4096, "use_cache": True}, "")
-        'what layers of mine see is not known here: sliding_window = 4096 (int) is not read; compare windows by hand'
+        'what layers of mine see is not known here: sliding_window = 4096 is not read; compare windows by hand'
     """
     named = [
-        f"{escaped(where + key[:LONGEST_NAME])} = {validation.shown(value)}"
+        key_and_value(where + key, value)
         for key, value in file.items()
         if _may_say(key, value) and not (key == "layer_types" and not NEARBY.search(str(value)))
     ]
