@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import gguf
 import pytest
 
 from posenc.models import check_draft
@@ -123,6 +124,20 @@ def test_keys_outside_a_window_may_be_gone_when_a_token_is_rejected() -> None:
             "engine restores them after a rejected token."
         )
         assert (whole in check.agree, near in check.not_compared) == (said, not said)
+
+
+@pytest.mark.parametrize("window", [0, 8])
+def test_a_window_of_which_the_file_does_not_say_the_layers(tmp_path: Path, window: int) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "draft.gguf", "phi3")
+    sizes = {"block_count": 2, "embedding_length": 64, "attention.head_count": 4, "context_length": 4096}
+    for key, value in {**sizes, "vocab_size": 1000, "attention.sliding_window": window}.items():
+        writer.add_uint32(f"phi3.{key}", value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    check = check_draft(tmp_path / "draft.gguf", LARGE)
+    assert any(line.startswith("cache: the draft keeps") for line in check.agree) is (window == 0)
+    assert any("attention.sliding_window = 8: no key says" in line for line in check.not_compared) is (window == 8)
 
 
 def test_what_is_no_language_model() -> None:

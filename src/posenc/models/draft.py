@@ -224,6 +224,11 @@ def _cache(side: _Side, served: int | None) -> list[tuple[str, str]]:
     if near:
         window = f"{layer_ranges(near)} of the {side.name} see near keys alone, and engines may drop the others"
         found.append(("unknown", f"cache: {window}. {LOOK.replace(' it ', ' them ')}"))
+    if not side.positions.windows_known and side.positions.not_read:
+        unread = (
+            f"not all that layers of the {side.name} do is read, their windows among it: {side.positions.not_read[0]}"
+        )
+        found.append(("unknown", f"cache: {unread}. Look which keys they keep."))
     return found or [("agree", f"cache: the {side.name} keeps keys and values of every token, which are cut back")]
 
 

@@ -63,9 +63,12 @@ def _expanded(fields: Fields) -> tuple[str, ...]:
     stated, count = fields.get("attention_types"), num_hidden_layers(fields)
     runs: Any = ((("global", "local"), 12),) if stated is None else stated.value
     rule = f"must say for {count} layers whether they are global or local, as [[['global', 'local'], {count // 2}]]"
+    types: list[str] = []
     try:
-        counted = sum(len(names) * int(times) for names, times in runs)
-        types = [name for names, times in runs for _ in range(times) for name in names] if counted == count else []
+        for names, times in runs:
+            if not 0 <= times <= count or len(types) + len(names) * times > count:
+                raise ValueError
+            types += names * times
     except (TypeError, ValueError):
         types = []
     if len(types) != count or not set(types) <= {"global", "local"}:
