@@ -1,4 +1,4 @@
-"""Code whose first row is right and which treats other rows, keys, vectors or first positions otherwise is named."""
+"""Code whose first row is right and which treats other rows, keys, vectors or first positions differently is named."""
 
 from typing import Any
 
@@ -60,13 +60,18 @@ def alone(x: Any) -> Any:
     ("code", "meant", "name", "words"),
     [
         (swapped, ROPE, "queries and keys swapped", "It returns keys where queries are expected"),
-        (from_its_first, ROPE, "vectors treated otherwise", "In a call for positions 5 to 11, x[0] comes back at pos"),
-        (first_row_rotated, ROPE, "vectors treated otherwise", "x[1] comes back at position 1 otherwise than x[0]"),
-        (first_row_added, SINUSOIDAL, "vectors treated otherwise", "x[1] comes back at position 0 otherwise than x[0]"),
-        (rolled, SINUSOIDAL, "vectors treated otherwise", "x[0] comes back at position 0 otherwise than x[0]"),
+        (from_its_first, ROPE, "vectors treated differently", "In a call for positions 5 to 11, x[0] at position "),
+        (first_row_rotated, ROPE, "vectors treated differently", "x[1] at position 1 is changed differently than x[0]"),
+        (
+            first_row_added,
+            SINUSOIDAL,
+            "vectors treated differently",
+            "x[1] at position 0 is changed differently than x[0]",
+        ),
+        (rolled, SINUSOIDAL, "vectors treated differently", "x[0] at position 0 is changed differently than x[0]"),
     ],
 )
-def test_vectors_that_are_treated_otherwise_are_named(code: Any, meant: Any, name: str, words: str) -> None:
+def test_vectors_that_are_treated_differently_are_named(code: Any, meant: Any, name: str, words: str) -> None:
     for against in (meant, None):
         found = check_code(code, against=against)
         assert not found.right, str(found)

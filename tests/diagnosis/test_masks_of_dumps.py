@@ -9,7 +9,7 @@ import pytest
 
 from diagnosis import rotary_implementation as rotary
 from posenc.diagnosis import diagnose
-from posenc.diagnosis.judge_masks import TOO_SMALL
+from posenc.diagnosis.judge_masks import IRREGULAR, TOO_SMALL, compare_mask
 
 N, D, HEADS = 40, 64, 4
 MISTRAL = {
@@ -58,8 +58,10 @@ def test_a_window_is_seen_with_few_queries(form: str, queries: int) -> None:
 @pytest.mark.parametrize("count", [1, 4])
 def test_padding_before_few_queries_is_no_window(count: int) -> None:
     padded = dump(seen(count) & (np.arange(N) >= 6), at=-6)
-    padded["key_positions"] = np.maximum(padded["key_positions"], 0)
-    assert diagnose(LLAMA, padded).agree
+    for positions in (padded["key_positions"], np.maximum(padded["key_positions"], 0)):
+        found = diagnose(LLAMA, padded | {"key_positions": positions})
+        assert found.agree
+        assert "window" in found.looked_at
     square = dump(seen(N) & (np.arange(N) >= 6) & (np.arange(N)[:, None] >= 6))
     assert diagnose(LLAMA, square).agree
     behind = dump(seen(N) & (np.arange(N) < N - 6))
@@ -76,6 +78,18 @@ def test_a_query_that_does_not_see_its_own_key_is_named(form: str, config: dict[
         assert [(finding.name, finding.sentence) for finding in found] == [
             ("causal mask", "Queries do not see their own key.")
         ]
+
+
+def test_a_single_query_of_many_that_does_not_see_its_own_key_is_no_causal_mask() -> None:
+    visible, at = seen(N), np.arange(N)
+    visible[5, 5] = False
+    assert compare_mask(None, visible, at, at, True).notes == (IRREGULAR,)
+
+
+def test_later_keys_are_seen_where_a_file_of_a_causal_type_says_so() -> None:
+    everything = dump(seen(N, later=N), "probabilities")
+    assert diagnose(LLAMA | {"is_causal": False}, everything).agree
+    assert [finding.name for finding in diagnose(LLAMA, everything).findings] == ["causal mask"]
 
 
 @pytest.mark.parametrize("queries", [1, N])

@@ -9,12 +9,12 @@ import numpy as np
 from posenc.diagnosis.code.call_forms import Probe
 from posenc.diagnosis.code.kept_tables import (
     FROM_5,
-    POSITION_SHAPES,
     SHAPES,
     SHORT,
     Calls,
     PositionRange,
     kept_tables,
+    repeatable_calls,
     words_of_range,
 )
 from posenc.diagnosis.code.observed_values import VALUE_AND_ANGLE_ROUNDING, ObservedValues, ProbedBias
@@ -26,8 +26,8 @@ SWAPPED = Finding(
     "It returns keys where queries are expected, and queries where keys are.",
     "Return the queries first, as they were given.",
 )
-OTHERWISE = (
-    "vectors treated otherwise",
+DIFFERENTLY = (
+    "vectors treated differently",
     "Compute cosines and sines, or the table, for the positions that are given, and let them broadcast over batch and "
     "heads: x + table, or x · cos + rotated x · sin, of all of x.",
 )
@@ -44,28 +44,24 @@ def seen_in_more_calls(probed: Probe, right: bool) -> Iterator[Finding | str]:
 
 
 def _changed_vectors(probed: Probe) -> Iterator[Finding | str]:
-    """Yield a finding where random vectors come back otherwise than zeros and unit vectors of one row did.
+    """Yield a finding where random vectors are changed differently than zeros and unit vectors of one row were.
 
     A number that x is multiplied by, as by the root of the width in the paper, is a note.
     """
     caller, observed = probed.caller, probed.observed
     if caller is None or isinstance(observed, ProbedBias) or probed.layout is None or "x" not in caller.call.form:
         return
-    takes_positions = "positions" in caller.call.form
-    for shape in POSITION_SHAPES if takes_positions else POSITION_SHAPES[:1]:
-        calls = Calls(caller, probed.layout, shape)
-        if calls.agree_with_themselves(SHORT):  # else it fails so, or draws numbers
-            for asked in (SHORT, FROM_5) if takes_positions else (SHORT,):
-                found = _remark(observed, calls, asked)
-                if found:
-                    yield found
-                    break
-            break
+    calls = repeatable_calls(caller, probed.layout)
+    if calls is not None:
+        ranges = (SHORT, FROM_5) if calls.take_positions else (SHORT,)
+        remark = next(filter(None, (_remark(observed, calls, asked) for asked in ranges)), "")
+        if remark:
+            yield remark
     caller.code.renew()
 
 
 def _remark(observed: ObservedValues, calls: Calls, asked: PositionRange) -> Finding | str:
-    """What is to be said of one call; "" where its vectors are as expected."""
+    """The remark on one call; "" where its vectors are as expected, or the call fails."""
     results, given = calls.results(asked), calls.values(asked)
     vectors = [given[role] for role in ("x", "k") if role in calls.caller.call.form]
     rows = np.searchsorted(observed.positions, np.arange(asked.start, asked.start + asked.length))
@@ -82,7 +78,7 @@ def _remark(observed: ObservedValues, calls: Calls, asked: PositionRange) -> Fin
         times = _times(results[0], vectors[0], expected[0] - vectors[0])
         if times is not None:
             return f"It multiplies x by {times:.4g} before it adds positions." if times else ALONE
-    name, fix = OTHERWISE
+    name, fix = DIFFERENTLY
     return Finding(name, f"In a call for {words_of_range(asked)}, {_where(results, expected, axis, asked)}.", fix)
 
 
@@ -94,7 +90,7 @@ def _expected(table: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _times(result: NamedArray, x: np.ndarray, added: np.ndarray) -> float | None:
-    """The number from 0 that x is multiplied by where that is all that differs."""
+    """The number, at least 0, that x is multiplied by where that is all that differs; None where more does."""
     times = float(((result.values - added) * x).sum() / (x * x).sum())
     times = 0.0 if abs(times) < 1e-3 else times
     return times if times >= 0.0 and _close(result, times * x + added) else None
@@ -103,12 +99,12 @@ def _times(result: NamedArray, x: np.ndarray, added: np.ndarray) -> float | None
 def _where(results: list[NamedArray], expected: list[np.ndarray], axis: int, asked: PositionRange) -> str:
     """The first vector that differs, in words."""
     for name, one, other in zip(("x", "k"), results, expected, strict=False):
-        apart = ~(np.abs(one.values - other).max(-1) <= _tolerance(one, other))
-        if apart.any():
-            index = list(map(int, np.argwhere(apart)[0]))
+        wrong = ~(np.abs(one.values - other).max(-1) <= _tolerance(one, other))
+        if wrong.any():
+            index = list(map(int, np.argwhere(wrong)[0]))
             position = asked.start + index.pop(axis)
             here, first = (f"{name}{places or ''}" for places in (index, [0] * len(index)))
-            return f"{here} comes back at position {position} otherwise than {first} in other calls"
+            return f"{here} at position {position} is changed differently than {first} is in other calls"
     raise AssertionError("one of the vectors differs")
 
 

@@ -46,14 +46,9 @@ def kept_tables(probed: Probe) -> Iterator[Finding]:
     if caller is None or not COUNTED & set(caller.call.form) or {"position", "index"} & set(caller.call.form):
         return
     caller.code.prepare(caller.dim, caller.base, caller.heads)
-    takes_positions = "positions" in caller.call.form
-    for shape in POSITION_SHAPES if takes_positions else POSITION_SHAPES[:1]:
-        calls = Calls(caller, probed.layout, shape)
-        if calls.results(GROWING[0]) is None:
-            continue
-        if calls.agree_with_themselves(GROWING[0]):  # else it draws numbers, and calls cannot be compared
-            yield from _finding(calls, (GROWING, SHRINKING, *((MOVED,) if takes_positions else ())))
-        break
+    calls = repeatable_calls(caller, probed.layout)
+    if calls is not None:
+        yield from _finding(calls, (GROWING, SHRINKING, *((MOVED,) if calls.take_positions else ())))
     caller.code.renew()  # nothing of these calls is left behind
 
 
@@ -76,10 +71,10 @@ class Calls(NamedTuple):
                 results = None
         return results
 
-    def agree_with_themselves(self, asked: PositionRange) -> bool:
-        """Whether the first call works, and gives the same numbers when it is made anew."""
-        once = self.results(asked)
-        return once is not None and _same(once, self.results(asked))
+    @property
+    def take_positions(self) -> bool:
+        """Whether they are told positions, and not only how many there are."""
+        return "positions" in self.caller.call.form
 
     def values(self, asked: PositionRange) -> dict[str, Any]:
         """What a call for these positions may be given, by role."""
@@ -89,6 +84,16 @@ class Calls(NamedTuple):
         positions = np.arange(asked.start, asked.start + count).reshape(self.shape)
         lengths = dict.fromkeys(("length", "query_length", "key_length"), count)
         return {"x": x, "k": k, "positions": positions, "scores": np.zeros((1, heads, count, count)), **lengths}
+
+
+def repeatable_calls(caller: Caller, layout: str | None) -> Calls | None:
+    """Calls with the first shape of positions that works; None where none does, or the code draws numbers."""
+    for shape in POSITION_SHAPES if "positions" in caller.call.form else POSITION_SHAPES[:1]:
+        calls = Calls(caller, layout, shape)
+        once = calls.results(SHORT)
+        if once is not None:
+            return calls if _same(once, calls.results(SHORT)) else None
+    return None
 
 
 def _finding(calls: Calls, pairs: tuple[tuple[PositionRange, PositionRange], ...]) -> Iterator[Finding]:
