@@ -187,7 +187,7 @@ def _field(name: str, expected: object, actual: object) -> Finding:
 def compare_embedding_scales(
     expected: Mapping[str, Any] | None, actual: Mapping[str, Any] | None
 ) -> tuple[Finding, ...]:
-    """Findings on parts whose token embeddings are scaled otherwise; none where a config is missing."""
+    """Findings on parts whose token embeddings have another scale; none where a config is missing."""
     if expected is None or actual is None:
         return ()
     got = {one.where: one.scaled for one in embedding_scales(actual)}

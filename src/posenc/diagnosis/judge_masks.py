@@ -152,29 +152,29 @@ def compare_mask(
         together: Whether a query and a key see each other whatever the window is, as tokens of one image, (n, m).
     """
     distance = query[:, None] - key
-    apart = np.ones(visible.shape, bool) if together is None else ~together
+    ruled = np.ones(visible.shape, bool) if together is None else ~together  # pairs that the window is about
     compared = f"the mask of {visible.shape[0]} queries and {visible.shape[1]} keys"
-    findings: list[Finding] = [] if np.all(visible | apart) else [APART]
-    if not (visible & apart).any():  # as where all tokens are those of one image
-        notes = (IRREGULAR,) if apart.any() else ()
+    findings: list[Finding] = [] if np.all(visible | ruled) else [APART]
+    if not (visible & ruled).any():  # as where all tokens are those of one image
+        notes = (IRREGULAR,) if ruled.any() else ()
         return Diagnosis(not findings, tuple(findings), notes, compared=compared)
-    expected = _expected(window, query[:, None], key, _band(visible & apart, distance), causal)
-    findings += _differences(window, visible, expected, apart, distance)
-    hidden, later = expected & ~visible & apart, distance < 0
+    expected = _expected(window, query[:, None], key, _band(visible & ruled, distance), causal)
+    findings += _differences(window, visible, expected, ruled, distance)
+    hidden, later = expected & ~visible & ruled, distance < 0
     if not findings and hidden.any():
         return Diagnosis(True, notes=(IRREGULAR,), compared=compared)
-    ends = window is None or bool((~expected & ~later & apart).any())
+    ends = window is None or bool((~expected & ~later & ruled).any())
     of_later_keys = (window is not None or causal is not None) and later.any()
     kinds = [*(["mask"] if ends else []), *(["mask of later keys"] if of_later_keys else [])]
     return Diagnosis(not findings, tuple(findings), compared=compared, looked_at=shown_by(*kinds))
 
 
 def _differences(
-    window: NearKeys | None, visible: np.ndarray, expected: np.ndarray, apart: np.ndarray, distance: np.ndarray
+    window: NearKeys | None, visible: np.ndarray, expected: np.ndarray, ruled: np.ndarray, distance: np.ndarray
 ) -> Iterator[Finding]:
     """Findings on keys that are seen, or hidden, against what is expected."""
-    band, later = _band(visible & apart, distance), distance < 0
-    beyond, hidden = visible & ~expected & apart, expected & ~visible & apart
+    band, later = _band(visible & ruled, distance), distance < 0
+    beyond, hidden = visible & ~expected & ruled, expected & ~visible & ruled
     if _hides_own_keys(visible, distance):
         yield _finding("causal mask", "Queries do not see their own key.")
         hidden &= distance != 0

@@ -53,10 +53,11 @@ def _changed_vectors(probed: Probe) -> Iterator[Finding | str]:
         return
     calls = repeatable_calls(caller, probed.layout)
     if calls is not None:
-        ranges = (SHORT, FROM_5) if calls.take_positions else (SHORT,)
-        remark = next(filter(None, (_remark(observed, calls, asked) for asked in ranges)), "")
-        if remark:
-            yield remark
+        for asked in (SHORT, FROM_5) if calls.take_positions else (SHORT,):
+            remark = _remark(observed, calls, asked)
+            if remark:
+                yield remark
+                break
     caller.code.renew()
 
 

@@ -10,6 +10,8 @@ from posenc.diagnosis.mistake import Finding
 from posenc.models.model_positions import layer_ranges
 
 Parts = Mapping[tuple[str, str], Layers]
+#: Keys of `Parts`, of the first model and of the second.
+Kinds = list[list[tuple[str, str]]]
 OTHER_KIND = "Set it to {}: look at the key that chooses the kind of positions, position_embedding_type or alibi, say."
 AS_MANY = "Build the layers that the file says: num_hidden_layers, layer_types, or what its type calls them."
 
@@ -24,8 +26,10 @@ class InCommon(NamedTuple):
 
 def in_common(first: Parts, second: Parts) -> InCommon:
     """Split two models into what both have and what differs in kind or number."""
-    findings = (*_of_one(first, second), *_of_other_numbers(first, second))
-    unlike = {key for part, _ in first for keys in _kinds_of_one(part, first, second) for key in keys}
+    parts = dict.fromkeys(part for part, _ in (*first, *second))
+    kinds_by_part = {part: _kinds_of_one(part, first, second) for part in parts}
+    findings = (*_of_one(kinds_by_part, first, second), *_of_other_numbers(first, second))
+    unlike = {key for kinds in kinds_by_part.values() for keys in kinds for key in keys}
     shared = [key for key in first if key in second and key not in unlike]
     both = {key: set(first[key].numbers) & set(second[key].numbers) for key in shared}
     ours, theirs = ({key: _some(side[key], kept) for key, kept in both.items() if kept} for side in (first, second))
@@ -43,13 +47,12 @@ def _some(layers: Layers, kept: set[int]) -> Layers:
     return Layers(*map(tuple, zip(*pairs, strict=True)))
 
 
-def _of_one(first: Parts, second: Parts) -> Iterator[Finding]:
+def _of_one(kinds_by_part: Mapping[str, Kinds], first: Parts, second: Parts) -> Iterator[Finding]:
     """Findings on kinds of layers that one model alone has; a single one where each has its own kind in a part."""
-    for part in dict.fromkeys(part for part, _ in (*first, *second)):
-        kinds = zip(_kinds_of_one(part, first, second), (first, second), strict=True)
-        ours, theirs = ([_uses(key, side[key]) for key in keys] for keys, side in kinds)
-        several = len({part for part, _ in (*first, *second)}) > 1
-        where = part if several else ""
+    for part, kinds in kinds_by_part.items():
+        sides = zip(kinds, (first, second), strict=True)
+        ours, theirs = ([_uses(key, side[key]) for key in keys] for keys, side in sides)
+        where = part if len(kinds_by_part) > 1 else ""
         if ours and theirs:
             yield other_kind(ours, theirs, where)
         elif ours:
@@ -59,22 +62,22 @@ def _of_one(first: Parts, second: Parts) -> Iterator[Finding]:
             yield Finding("added", sentence, "Leave it out.", where)
 
 
-def _kinds_of_one(part: str, first: Parts, second: Parts) -> tuple[list[tuple[str, str]], ...]:
-    """Kinds of layers of a part that the first model alone has, and the second.
+def _kinds_of_one(part: str, first: Parts, second: Parts) -> Kinds:
+    """Kinds of layers of a part that the first model alone has, and those that the second alone has.
 
     Where one has a kind of its own and both know positions elsewhere, such as in a table and in biases, kinds that hold
     positions in one model alone are among them.
     """
     sides = ((first, second), (second, first))
-    absent = tuple([key for key in one if key[0] == part and key not in other] for one, other in sides)
-    unlike = tuple(
+    absent = [[key for key in one if key[0] == part and key not in other] for one, other in sides]
+    unlike = [
         [
             key
             for key in one
             if key[0] == part and not _hold_positions(other, key) and (key not in other or _hold_positions(one, key))
         ]
         for one, other in sides
-    )
+    ]
     return unlike if any(absent) and all(unlike) else absent
 
 

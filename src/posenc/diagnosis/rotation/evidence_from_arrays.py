@@ -90,7 +90,7 @@ class CombinedEvidence(RotationEvidence):
     def unwritten(self) -> str:
         return next((rows for part in self.parts if (rows := part.unwritten())), "")
 
-    def beside_tables(self, usage: RotationUsage) -> RotationEvidence:
+    def without_right_tables(self, usage: RotationUsage) -> RotationEvidence:
         parts = tuple(part for part in self.parts if part.roles() or not part.fits(usage))
         return parts[0] if len(parts) == 1 else CombinedEvidence(parts) if parts else self
 
@@ -144,7 +144,7 @@ def rotation_evidence(
 
 
 def _all_are_read(arrays: Arrays) -> None:
-    """Refuse arrays beside others that say the same, or that nothing reads."""
+    """Refuse arrays given with others that say the same, or that nothing reads."""
     if "cos_sin_cache" in arrays and {"cos", "sin"} & set(arrays):
         raise ValueError("cos_sin_cache must come without cos and sin, which it holds; got both. Leave one out.")
     read_by = {"cos", "sin", "q_rotated", "k_rotated", *LOGIT_NAMES}
@@ -219,9 +219,9 @@ def columns_of_cache(cache: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             "or cos and sin."
         )
     half = rows.shape[1] // 2
-    apart, side_by_side = (rows[:, :half], rows[:, half:]), (rows[:, ::2], rows[:, 1::2])
-    uneven = [float(np.std(cos**2 + sin**2)) for cos, sin in (apart, side_by_side)]
-    return side_by_side if uneven[1] < uneven[0] else apart
+    in_halves, side_by_side = (rows[:, :half], rows[:, half:]), (rows[:, ::2], rows[:, 1::2])
+    uneven = [float(np.std(cos**2 + sin**2)) for cos, sin in (in_halves, side_by_side)]
+    return side_by_side if uneven[1] < uneven[0] else in_halves
 
 
 def each_frequency_once(cos: np.ndarray, sin: np.ndarray) -> tuple[np.ndarray, np.ndarray, PairLayout | Literal[""]]:

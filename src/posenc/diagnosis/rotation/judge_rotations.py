@@ -80,8 +80,8 @@ def agrees(
     if encoding is None:
         return evidence.unchanged()
     usage, _ = _as_shown(_served(encoding, model, evidence, length), evidence)
-    beside = evidence.beside_tables(usage)
-    return any(beside.fits(start) for start, _ in _equivalent_usages(usage, beside))
+    remaining = evidence.without_right_tables(usage)
+    return any(remaining.fits(start) for start, _ in _equivalent_usages(usage, remaining))
 
 
 def _judge(
@@ -106,9 +106,9 @@ def _judge(
             "expected must rotate pairs by fixed angles to be compared with these arrays; "
             f"got {usage.encoding!r:.200}. Compare configs instead."
         )
-    beside = evidence.beside_tables(usage)
-    for start, message in _equivalent_usages(usage, beside):
-        if beside.fits(start):
+    remaining = evidence.without_right_tables(usage)
+    for start, message in _equivalent_usages(usage, remaining):
+        if remaining.fits(start):
             notes += [*([message] if message else []), *evidence.unseen(usage)]
             return Diagnosis(True, notes=tuple(notes), compared=compared)
     if evidence.differs_by_angle_rounding(usage):

@@ -108,12 +108,12 @@ class RotationEvidence(abc.ABC):
         """The length of the sequence, where positions are shown."""
         return None
 
-    def beside_tables(self, usage: RotationUsage) -> RotationEvidence:
+    def without_right_tables(self, usage: RotationUsage) -> RotationEvidence:
         """The evidence without tables that fit the usage: tokens that share a shift may stand in other rows of them."""
         return self
 
     def only_position(self) -> tuple[float, ...] | None:
-        """Position, by coordinate, of all rows where they have one alone that is stated; None where there are more."""
+        """The one position of all rows, by coordinate; None where they have several, or 0, which may be a default."""
         return None
 
     def unseen(self, usage: RotationUsage) -> tuple[str, ...]:
