@@ -62,7 +62,7 @@ def test_planted_faults_break_their_check() -> None:
     assert outcomes(counted)["packed"] == "holds"  # one shift of a whole document
 
 
-def test_positions_of_one_row_for_the_whole_batch_break_the_row_beside_the_padding() -> None:
+def test_positions_of_one_row_for_the_whole_batch_break_the_full_row_in_a_padded_batch() -> None:
     model = sharpened("llama")
     plant(model, lambda ids: ids[:1].expand(ids.shape))
     padded = next(result for result in audit(model).results if result.name == "left padding with ids")

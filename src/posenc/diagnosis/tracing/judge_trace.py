@@ -11,7 +11,7 @@ from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
-from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
+from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence, longest_with
 from posenc.diagnosis.tracing.judge_visible import judge_visible
 from posenc.diagnosis.tracing.trace_causes import WrongPositions, cause_of
 from posenc.diagnosis.tracing.trace_records import TracedLayer, TraceRecord
@@ -167,7 +167,7 @@ def _unexplained(record: TraceRecord) -> list[Finding]:
         if not evidence:
             continue
         # Dynamic scalings take the length of the longest row, for every row of a batch.
-        verdict = judge_rotations((group,), record.model, evidence, int(np.nanmax(expected)) + 1)
+        verdict = judge_rotations((group,), record.model, evidence, longest_with(expected))
         if verdict.agree:
             continue
         judged.add(place)

@@ -163,7 +163,7 @@ CAUSES = (
     ),
     Cause(
         "offset of kept rows", "Positions are counted from the rows that the cache kept, not from the tokens that were "
-        "read.", "Keep a count of the tokens that were read beside the cache.", _kept_rows,
+        "read.", "Count the tokens that were read; do not take the length of the cache.", _kept_rows,
     ),
     Cause(
         "positions restarted", "Positions begin again at 0 in this call, although the sequence goes on.",

@@ -50,16 +50,16 @@ def _left_padding_with_ids(model: Any, tokens: torch.Tensor) -> tuple[ModelState
 
 
 def _padded(model: Any, tokens: torch.Tensor, stated: bool) -> tuple[ModelStates, ModelStates]:
-    """Run two rows each by itself, and in a batch where the first one stands behind padding, for as many tokens."""
+    """Run two rows by themselves, and in a batch with padding before the first; of the second as many tokens count."""
     padded = torch.cat([tokens[:1, :PADDING], tokens[:1, :-PADDING]], 1)
     mask = torch.ones_like(tokens[:2])
     mask[0, :PADDING] = 0
     named = {"position_ids": (mask.cumsum(1) - 1).clamp(min=0)} if stated else {}
     both = torch.cat([padded, tokens[1:2]])
     other, _ = states_of(model, both, attention_mask=mask, use_cache=False, **named)
-    first, beside = slice(0, 1), slice(1, 2)
-    alone = [_plain(model, tokens[first, :-PADDING]), _plain(model, tokens[beside]).tokens(first, 0, -PADDING)]
-    together = [other.tokens(first, PADDING), other.tokens(beside, 0, -PADDING)]
+    first, full = slice(0, 1), slice(1, 2)
+    alone = [_plain(model, tokens[first, :-PADDING]), _plain(model, tokens[full]).tokens(first, 0, -PADDING)]
+    together = [other.tokens(first, PADDING), other.tokens(full, 0, -PADDING)]
     return side_by_side(alone, 0), side_by_side(together, 0)
 
 
@@ -121,11 +121,11 @@ def _generated(model: Any, tokens: torch.Tensor) -> tuple[ModelStates, ModelStat
 CHECKS = (
     AuditCheck("batch", "rows in a batch, and each by itself", _batch),
     AuditCheck(
-        "left padding", "a row behind padding with attention_mask, one beside it, and each by itself", _left_padding,
+        "left padding", "a padded and a full row in one batch, with attention_mask, and each by itself", _left_padding,
     ),
     AuditCheck(
         "left padding with ids",
-        "a row behind padding with attention_mask and position_ids, one beside it, and each by itself",
+        "a padded and a full row in one batch, with attention_mask and position_ids, and each by itself",
         _left_padding_with_ids, ids=True,
     ),
     AuditCheck(

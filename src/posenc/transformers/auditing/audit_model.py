@@ -30,7 +30,7 @@ ROWS, FIRST_WORD = 3, 10
 SHORTEST = 16
 #: Float32 rounds a frequency, and its product with a position, by so much of the angle.
 ANGLE_ERROR = 2.0**-23
-#: How far states are apart, and how far rounding may move them, for each state.
+#: How far states differ, and how far rounding may move them, for each state.
 Narrowed = tuple[list[torch.Tensor], list[torch.Tensor]]
 
 
@@ -245,11 +245,10 @@ def _far_away(
         return _judged(name, sentence, [near.gaps(away)], allowed, near.names())
     wide = _copied(_copied(model, torch.bfloat16), torch.float32)  # with the weights that a narrow model has
     gap_ids = near_ids + far * (near_ids >= count // 2)
-    plain, apart = (run_at(wide, tokens, ids) for ids in (near_ids, gap_ids))
+    plain, moved = (run_at(wide, tokens, ids) for ids in (near_ids, gap_ids))
     found, rounding = narrow(wide, tokens, near_ids, gap_ids)
     allowed = [ALLOWED * float(gap.max()) for gap in rounding]
-    moved = plain.gaps(apart)
-    if not any(float(gap.max()) > limit for gap, limit in zip(moved, allowed, strict=True)):
+    if not any(float(gap.max()) > limit for gap, limit in zip(plain.gaps(moved), allowed, strict=True)):
         return _not_compared(name, sentence, "positions change less than bfloat16 rounds")
     return _judged(name, sentence, [found], allowed, plain.names())
 

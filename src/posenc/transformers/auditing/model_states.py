@@ -1,4 +1,4 @@
-"""Hidden states and logits of a model for some tokens, and how far two runs are apart."""
+"""Hidden states and logits of a model for some tokens, and how far two runs differ."""
 
 from __future__ import annotations
 

@@ -89,11 +89,11 @@ def _are(keys: torch.Tensor, rows: torch.Tensor, tokens: np.ndarray) -> bool:
 def _nearest(keys: torch.Tensor, rows: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
     """Token with the nearest key for each slot, (slots,): the expected one where it is about as near."""
     keys, rows = keys.float(), rows.float()
-    apart = torch.cdist(keys[None], rows[None], compute_mode="donot_use_mm_for_euclid_dist")[0]
+    gaps = torch.cdist(keys[None], rows[None], compute_mode="donot_use_mm_for_euclid_dist")[0]
     length = keys.norm(dim=-1)
-    least, token = apart.min(-1)
+    least, token = gaps.min(-1)
     known = expected >= 0
-    own = torch.where(known, apart.gather(1, expected.clamp(min=0)[:, None])[:, 0], torch.inf)
+    own = torch.where(known, gaps.gather(1, expected.clamp(min=0)[:, None])[:, 0], torch.inf)
     is_expected = own <= NEARER * least
     token = torch.where(is_expected, expected, token)
     near = least <= torch.where(is_expected, QUANTISED, OF_ANOTHER) * length
