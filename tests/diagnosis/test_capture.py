@@ -83,7 +83,7 @@ def test_alibi_is_compared_in_every_step_and_every_row(model_type: str) -> None:
 
 @pytest.mark.parametrize("model_type", ["t5", "umt5", "longt5"])
 def test_t5_is_compared_behind_a_cache_and_in_blocks(model_type: str) -> None:
-    """UMT5 computes a bias in each layer, and LongT5's encoder that of a block and the two beside it."""
+    """UMT5 computes a bias in each layer, and LongT5's encoder that of a block and its two neighbours."""
     config = CONFIG_MAPPING[model_type](**MODELS["t5"])
     torch.manual_seed(0)
     model = AutoModel.from_config(config, attn_implementation="eager").eval()
@@ -93,6 +93,7 @@ def test_t5_is_compared_behind_a_cache_and_in_blocks(model_type: str) -> None:
     found = diagnose(json.loads(config.to_json_string()), capture(model, TOKENS, decoded=3))
     assert found.agree, str(found)
     assert "1 queries and 40 keys" in found.compared
+    assert any("not in the logits of each layer" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("steps", ["every step", "the last step"])

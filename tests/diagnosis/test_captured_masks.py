@@ -1,4 +1,4 @@
-"""What reaches the logits of a running model beside q·k and its mask: numbers that are added, and masks of heads."""
+"""Logits of a running model that are not q·k behind one mask: numbers that are added, and masks of single heads."""
 
 from __future__ import annotations
 

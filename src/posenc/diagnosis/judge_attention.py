@@ -11,7 +11,7 @@ import numpy as np
 from posenc.core.doors import AttentionBias, AttentionScore
 from posenc.diagnosis.judge_masks import compare_mask
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.model_capture import Capture, MeasuredAttention, part_in
+from posenc.diagnosis.model_capture import Capture, MeasuredAttention, part_in, spread_over_seen
 from posenc.diagnosis.named_arrays import on_host
 from posenc.diagnosis.placed_media import MEDIA, tokens_together
 from posenc.diagnosis.position_fields import PositionField, shown_by
@@ -59,6 +59,10 @@ CACHE_CHANGED = Finding(
     "cached keys changed",
     "Keys that earlier steps put into the cache are others when a later step reads them.",
     "Rotate keys once, before they are cached.",
+)
+NOT_FOLLOWED = (
+    "biases were compared where they are computed, and not in the logits of each layer: for these, give capture all "
+    "tokens in one step, and a row without padding"
 )
 
 
@@ -119,7 +123,9 @@ def _layers(model: ModelPositions, captured: Capture, config: Mapping[str, Any])
             added = _other_bias(captured, attended) if _adds(group) else _added(attended)
             findings = (*mask.findings, *factor, *_vectors(group, attended), *added)
             shown = frozenset((*shown_by(*kinds), *mask.looked_at))
-            yield LayerLookedAt(group.part, attended.layer or 0, findings, shown, mask.notes)
+            followed = not _adds(group) or _biases(captured, attended) or not captured.biases
+            notes = (*mask.notes, *(() if followed else [NOT_FOLLOWED]))
+            yield LayerLookedAt(group.part, attended.layer or 0, findings, shown, notes)
 
 
 def _group(model: ModelPositions, part: str, layer: int) -> LayerGroup | None:
@@ -203,7 +209,7 @@ def _adds(group: LayerGroup) -> bool:
 
 
 def _added(attended: MeasuredAttention) -> Iterator[Finding]:
-    """Numbers in the logits beside q·k and the mask, where none are meant, and masks of single heads."""
+    """Numbers that are added to q·k where no bias is meant, and masks of single heads."""
     if attended.part in MEDIA:
         return
     if attended.added > FACTOR_TOLERANCE.get(attended.dtype, NARROW_TOLERANCE):
@@ -212,27 +218,27 @@ def _added(attended: MeasuredAttention) -> Iterator[Finding]:
         yield HEADS_DIFFER
 
 
+def _biases(captured: Capture, attended: MeasuredAttention) -> list[np.ndarray]:
+    """Biases (heads, n, n) of all tokens that were computed for the part of a layer."""
+    count = attended.visible.shape[1]
+    arrays = (on_host(one.arrays["bias"]).values for one in captured.biases if one.part == attended.part)
+    return [array for array in arrays if array.shape[1:] == (count, count)]
+
+
 def _other_bias(captured: Capture, attended: MeasuredAttention) -> Iterator[Finding]:
     """A layer whose logits differ by more or less than by the bias that was computed for its part (T5)."""
-    count = attended.visible.shape[1]
-    arrays = [one.arrays["bias"] for one in captured.biases if one.part == attended.part and "bias" in one.arrays]
-    biases = [array.values for array in map(on_host, arrays) if array.values.shape[1:] == (count, count)]
+    biases = _biases(captured, attended)
     if not biases or attended.values == "inside attention" or not attended.finite:
         return
     seen = attended.visible
     if captured.padded is not None and captured.padded.shape == seen.shape[:2]:
         seen = seen & ~captured.padded[:, :, None]
-    meant = [_spread(bias.astype(np.float64), seen) for bias in biases]  # UMT5 computes one in each layer
+    meant = [
+        spread_over_seen(bias.astype(np.float64), seen[:, None]) for bias in biases
+    ]  # UMT5 computes one in each layer
     tolerance = FACTOR_TOLERANCE.get(attended.dtype, NARROW_TOLERANCE)
     if all(abs(attended.added - one) > tolerance * (1.0 + one) for one in meant):
         yield BIAS_CHANGED
-
-
-def _spread(bias: np.ndarray, seen: np.ndarray) -> float:
-    """Largest difference of a bias (heads, n, m) between keys that a query sees, (batch, n, m)."""
-    low = np.where(seen[:, None], bias, np.inf).min(-1)
-    high = np.where(seen[:, None], bias, -np.inf).max(-1)
-    return max(0.0, float((high - low).max()))
 
 
 def _with_layers(layers: list[LayerLookedAt], several: bool) -> tuple[Finding, ...]:

@@ -44,10 +44,10 @@ class MeasuredAttention:
         visible: Whether a query gives a key any weight, (batch, queries, keys).
         layer: Number of the layer, None where the model does not say.
         part: As in `Recorded`.
-        logit_factor: What q·k is multiplied by besides 1/√d, from the projections to the softmax; None where the
+        logit_factor: What q·k is multiplied by in addition to 1/√d, from the projections to the softmax; None where the
             vectors were not traced back to a projection, or logits are not proportional to q·k.
         values: Where values come from; where they are changed inside attention, the mask was not measured.
-        multiplies: Whether logits are proportional to q·k, apart from a mask and a bias.
+        multiplies: Whether logits are proportional to q·k, except for a mask and a bias.
         keeps_keys: Whether the keys of earlier steps stay in the cache as they were.
         dtype: Type of the vectors, which bounds how exact the factor is.
         finite: Whether the queries, keys and values of tokens that are no padding hold numbers alone.
@@ -184,3 +184,10 @@ def _capture_of(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> C
     ]
     every = recorded("rotations"), recorded("biases"), rows, tuple(attention), arrays.get("padded")
     return Capture(*every, facts["config"], facts["attends"], given)
+
+
+def spread_over_seen(numbers: np.ndarray, seen: np.ndarray) -> float:
+    """Largest difference between the numbers (..., keys) of the keys that one query sees; 0 where none sees two."""
+    low = np.where(seen, numbers, np.inf).min(-1)
+    high = np.where(seen, numbers, -np.inf).max(-1)
+    return max(0.0, float((high - low).max()))

@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 
 import torch
 
+from posenc.diagnosis.model_capture import spread_over_seen
+
 Attend = Callable[..., Any]
 #: Size of the drawn queries: their logits stay where a soft cap is linear.
 SMALL = 0.25
 #: How far probabilities times values may be from the output, of its largest number, in float32 and in narrower types.
 TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-4}
 NARROW_TOLERANCE = 0.05
-#: Share of the logits' variance that rounding may leave beside the line.
+#: Share of the logits' variance that rounding may leave off the line.
 OFF_THE_LINE = 0.01
 
 
@@ -27,7 +29,7 @@ class Measurement(NamedTuple):
     Attributes:
         visible: Whether a head of a query gives a key any weight, (batch, queries, keys).
         scale: Number that q·k is multiplied by before the softmax; None where it is not shown.
-        multiplies: Whether logits are proportional to q·k, apart from a mask and a bias.
+        multiplies: Whether logits are proportional to q·k, except for a mask and a bias.
         sums_values: Whether the output is the sum of the given values by the probabilities of the given q and k.
         added: By how much logits of queries of zeros differ between keys that a head sees.
         heads_alike: Whether all heads of a query see the same keys.
@@ -99,15 +101,8 @@ def measure_attention(
     slope, multiplies = _slope(asked.probabilities(q, k), even, seen, products)
     scale = slope if multiplies else None
     alike = bool((seen == seen[:, :, :1]).all())
-    return Measurement(seen.any(2).cpu(), scale, multiplies, True, _spread(even, seen), alike)
-
-
-def _spread(weights: torch.Tensor, seen: torch.Tensor) -> float:
-    """Largest difference between logarithms of weights that a head of a query gives to the keys that it sees."""
-    logits = torch.where(seen, weights, 1.0).log()
-    least = torch.where(seen, logits, torch.inf).amin(-1)
-    spread = torch.where(seen, logits, -torch.inf).amax(-1) - least
-    return float(spread.clamp(min=0.0).max())
+    added = spread_over_seen(torch.where(seen, even, 1.0).log().cpu().numpy(), seen.cpu().numpy())
+    return Measurement(seen.any(2).cpu(), scale, multiplies, True, added, alike)
 
 
 def _of_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
