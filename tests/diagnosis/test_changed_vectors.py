@@ -32,6 +32,10 @@ def swapped(q: Any, k: Any, positions: Any) -> Any:
     return rotated(k, positions), rotated(q, positions)
 
 
+def queries_alone(q: Any, k: Any, positions: Any) -> Any:
+    return rotated(q, positions), rotated(q, positions)
+
+
 def from_its_first(x: Any, positions: Any) -> Any:
     return rotated(x, positions - positions.min())
 
@@ -60,6 +64,7 @@ def alone(x: Any) -> Any:
     ("code", "meant", "name", "words"),
     [
         (swapped, ROPE, "queries and keys swapped", "It returns keys where queries are expected"),
+        (queries_alone, ROPE, "vectors treated differently", "k[0] at position 0 is changed differently than in other"),
         (from_its_first, ROPE, "vectors treated differently", "In a call for positions 5 to 11, x[0] at position "),
         (first_row_rotated, ROPE, "vectors treated differently", "x[1] at position 1 is changed differently than x[0]"),
         (
@@ -68,7 +73,7 @@ def alone(x: Any) -> Any:
             "vectors treated differently",
             "x[1] at position 0 is changed differently than x[0]",
         ),
-        (rolled, SINUSOIDAL, "vectors treated differently", "x[0] at position 0 is changed differently than x[0]"),
+        (rolled, SINUSOIDAL, "vectors treated differently", "x[0] at position 0 is changed differently than in other"),
     ],
 )
 def test_vectors_that_are_treated_differently_are_named(code: Any, meant: Any, name: str, words: str) -> None:

@@ -105,7 +105,8 @@ def _where(results: list[NamedArray], expected: list[np.ndarray], axis: int, ask
             index = list(map(int, np.argwhere(wrong)[0]))
             position = asked.start + index.pop(axis)
             here, first = (f"{name}{places or ''}" for places in (index, [0] * len(index)))
-            return f"{here} at position {position} is changed differently than {first} is in other calls"
+            of_first = "" if here == first else f"{first} is "
+            return f"{here} at position {position} is changed differently than {of_first}in other calls"
     raise AssertionError("one of the vectors differs")
 
 
