@@ -40,7 +40,7 @@ def test_a_config_without_its_folder_says_nothing_of_the_tokenizer() -> None:
     check = check_draft(SMALL, LARGE)
     assert check.verdict == "agree in what was compared"
     assert check.not_compared == (
-        "tokenizer: there is no tokenizer.json beside both configs. Give two folders that have it.",
+        "tokenizer: there is no tokenizer.json next to both configs. Give two folders that have it.",
     )
 
 

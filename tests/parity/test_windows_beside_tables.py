@@ -72,6 +72,7 @@ def test_a_list_of_one_number_for_every_layer_is_that_number():
         (NEO | {"attention_types": [[["near"], 1]]}, r"attention_types must say for 1 layers"),
         (NEO | {"attention_types": [[[], 1 << 40]]}, r"attention_types must say for 1 layers"),
         (NEO | {"attention_types": [[["global"], 1 << 40], [["global"], 1 - (1 << 40)]]}, r"attention_types must"),
+        (NEO | {"attention_types": [[["global"], -1], [["global"], 1]]}, r"attention_types must say for 1 layers"),
         (NEO | {"attention_types": 1}, r"attention_types must say for 1 layers"),
         (LONG | {"attention_window": [8, 8]}, r"attention_window must be an even number, or one for each of 1 layers"),
         (LONG | {"attention_window": 7}, r"attention_window must be an even number"),

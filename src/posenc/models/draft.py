@@ -17,9 +17,9 @@ from posenc.models.formats.gguf_read import from_gguf
 from posenc.models.manifests.manifest_of_model import usable_length
 from posenc.models.model_positions import Chunks, LayerGroup, ModelPositions, layer_ranges
 
-#: The file of a tokenizer beside its config, and the most bytes of one that are read.
+#: The file of a tokenizer next to its config, and the most bytes of one that are read.
 TOKENIZER, LARGEST_TOKENIZER = "tokenizer.json", 1 << 27
-#: Keys of models whose layers keep such a state beside their attention.
+#: Keys of models whose layers keep such a state as well as attention.
 STATE_KEYS = re.compile(r"^mamba_|^ssm_|^linear_conv|^linear_attn|^rwkv|^state_size$")
 LOOK = "Look whether your engine restores it after a rejected token."
 #: Layers that keep a running state, in place of a key and a value for every token.
@@ -84,7 +84,7 @@ def check_draft(
     length: int | None = None,
     waive: tuple[str, ...] = (),
 ) -> DraftCheck:
-    """Say whether a draft model can stand beside its target in speculative decoding.
+    """Say whether a draft model can serve its target in speculative decoding.
 
     The target accepts or rejects every token of the draft, so a draft changes the speed and never the text. Both must
     give the same numbers to the same tokens, the draft must have been trained up to the length that is served, and both
@@ -157,7 +157,7 @@ def _vocabulary(draft: _Side, target: _Side) -> tuple[str, str]:
 def _tokenizer(draft: _Side, target: _Side) -> tuple[str, str]:
     files = [side.folder / TOKENIZER if side.folder else None for side in (draft, target)]
     if any(file is None or not file.is_file() for file in files):
-        return "unknown", f"tokenizer: there is no {TOKENIZER} beside both configs. Give two folders that have it."
+        return "unknown", f"tokenizer: there is no {TOKENIZER} next to both configs. Give two folders that have it."
     contents = [
         plain_file.read_bytes(file, LARGEST_TOKENIZER, name=side.name)
         for file, side in zip(files, (draft, target), strict=True)
@@ -225,10 +225,8 @@ def _cache(side: _Side, served: int | None) -> list[tuple[str, str]]:
         window = f"{layer_ranges(near)} of the {side.name} see near keys alone, and engines may drop the others"
         found.append(("unknown", f"cache: {window}. {LOOK.replace(' it ', ' them ')}"))
     if not side.positions.windows_known and side.positions.not_read:
-        unread = (
-            f"not all that layers of the {side.name} do is read, their windows among it: {side.positions.not_read[0]}"
-        )
-        found.append(("unknown", f"cache: {unread}. Look which keys they keep."))
+        unread = f"which keys layers of the {side.name} see is not known: {side.positions.not_read[0]}"
+        found.append(("unknown", f"cache: {unread}. {LOOK.replace(' it ', ' those that they drop ')}"))
     return found or [("agree", f"cache: the {side.name} keeps keys and values of every token, which are cut back")]
 
 

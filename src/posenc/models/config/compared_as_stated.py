@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
 from types import MappingProxyType
 
-from posenc.core.text_lines import escaped
-from posenc.models.config.fields import LONGEST_NAME, Fields, wrong
+from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.layer_type_rules import num_hidden_layers
 from posenc.models.config.model_type import Groups
 from posenc.models.config.model_types.tables_and_biases import RESIZED_SAM, SAM_KIN
+from posenc.models.config.sight_keys import FOLLOWS, NO_LATER_KEYS, SIGHT_KEYS
 from posenc.models.model_positions import Plain, layer_ranges
 from posenc.models.notes import AsStated
 
@@ -20,8 +21,6 @@ FactRule = Callable[[Fields, Groups], tuple[Fact, ...]]
 #: Names of facts about windows of patches, and what they say.
 WINDOWS, WHOLE = "windows of patches", "attention over the whole image"
 IN_WINDOW = "patches of other layers see their own window alone"
-#: The longest list of numbers that a note shows.
-LONGEST_SHOWN = 64
 
 
 def notes_as_stated(fields: Fields, model_type: str, groups: Groups) -> tuple[AsStated, ...]:
@@ -29,37 +28,43 @@ def notes_as_stated(fields: Fields, model_type: str, groups: Groups) -> tuple[As
 
     Example:
         >>> notes_as_stated(Fields({"tokens_per_second": 2}), "qwen2_5_vl_vision", ())[-1]
-        'tokens_per_second = 2: frames of a video stand so many positions apart for each second between them'
+        'tokens_per_second = 2: each second between frames of a video counts as so many positions'
     """
-    facts = [fact for rule in (_heads_of_tables, *FACTS.get(model_type, ())) for fact in rule(fields, groups)]
+    return _as_notes(fields, (_heads_of_tables, *FACTS.get(model_type, ())), groups)
+
+
+def notes_of_sight(fields: Fields, model_type: str) -> tuple[AsStated, ...]:
+    """Note the keys of a type by which queries see other keys than those of its class."""
+    usual = SIGHT_KEYS.get(model_type, {})
+    rules = [_of_key(key, NO_LATER_KEYS if own is False else FOLLOWS, own) for key, own in usual.items()]
+    return _as_notes(fields, rules, ())
+
+
+def _as_notes(fields: Fields, rules: Iterable[FactRule], groups: Groups) -> tuple[AsStated, ...]:
+    facts = [fact for rule in rules for fact in rule(fields, groups)]
     return tuple(AsStated(f"{fields.where}{name} = {value}: {consequence}") for name, value, consequence in facts)
 
 
-def _of_key(name: str, consequence: str) -> FactRule:
-    """Make a rule that states the value of a key where it is not the class's own."""
+def _of_key(name: str, consequence: str, usual: Plain = None) -> FactRule:
+    """Make a rule that states the value of a key where it is not the class's own: `usual`, or that of its defaults."""
 
     def rule(fields: Fields, groups: Groups) -> tuple[Fact, ...]:
         known, value = fields.config_class, fields.get(name, listed=False)
-        usual = known.defaults.get(known.names.get(name, name))
-        own = value is None or value.value == (tuple(usual) if isinstance(usual, list) else usual)
-        if value is None or own:
+        default = known.defaults.get(known.names.get(name, name)) if usual is None else usual
+        if value is None or value.value == (tuple(default) if isinstance(default, list) else default):
             return ()
-        return ((value.key.removeprefix(fields.where), _plainly(value.key, value.value), consequence),)
+        return ((value.key.removeprefix(fields.where), _in_full(value.value), consequence),)
 
     return rule
 
 
-def _plainly(key: str, value: Plain) -> str:
-    """A number, a word or a short list of numbers, equal where their values are: 25 and 25.0, but not 25 and True."""
+def _in_full(value: Plain) -> str:
+    """A value in words that are equal where values are, 25 and 25.0, but not 25 and True; runs in lists are counted."""
     if isinstance(value, tuple):
-        if len(value) > LONGEST_SHOWN:
-            raise ValueError(
-                f"{escaped(key)} must list at most {LONGEST_SHOWN} numbers; got {len(value)}. Correct the config."
-            )
-        return ", ".join(_plainly(key, item) for item in value) or "none"
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:.12g}"
-    return escaped(f"{value!r:.{LONGEST_NAME}}")
+        words = (f"({_in_full(one)})" if isinstance(one, tuple) else _in_full(one) for one in value)
+        runs = [(one, len(list(same))) for one, same in groupby(words)]
+        return ", ".join(one if count == 1 else f"{one} ({count} times)" for one, count in runs) or "none"
+    return f"{value:.12g}" if isinstance(value, float) else repr(value)
 
 
 def _windows(size: str, whole: frozenset[int], count: int) -> tuple[Fact, ...]:
@@ -97,14 +102,14 @@ def _where_output_is_taken(fields: Fields, groups: Groups) -> tuple[Fact, ...]:
 def _stages_taken(fields: Fields, count: int) -> tuple[int, ...]:
     """The stages whose output a backbone gives, by out_indices or the names of out_features; the last by default."""
     indices, names = (fields.get(key, listed=False) for key in ("out_indices", "out_features"))
-    listed = indices.value if indices is not None else None if names is None else names.value
-    if not listed:
+    stated = names if indices is None else indices
+    if stated is None or not stated.value:
         return (count,)
-    key = "out_features" if indices is None else "out_indices"
+    listed = stated.value
     known: dict[object, int] = {f"stage{stage}" if stage else "stem": stage for stage in range(count + 1)}
     known |= {stage: stage % (count + 1) for stage in range(-count - 1, count + 1)}
     if not isinstance(listed, tuple) or not all(isinstance(one, str | int) and one in known for one in listed):
-        raise ValueError(wrong(key, f"must list stages of {count} layers", listed))
+        raise ValueError(wrong(stated.key, f"must list stages of {count} layers", listed))
     return tuple(known[one] for one in listed)
 
 
@@ -132,19 +137,19 @@ def _bounded_logits(fields: Fields, groups: Groups) -> tuple[Fact, ...]:
     stated = SOFTCAP in fields.data or SOFTCAP in fields.options.stated
     if not stated or (value is not None and value.value == 50.0):
         return ()
-    bound = "none" if value is None else _plainly(value.key, value.value)
+    bound = "none" if value is None else _in_full(value.value)
     return ((SOFTCAP, bound, "each logit x of attention becomes bound·tanh(x/bound)"),)
 
 
 SOFTCAP = "attn_logit_softcapping"
 DECODER_HEADS = "decoder_attention_heads"
 HEADS = "so many heads share the channels of queries and keys, and logits are divided by the root of the width of one"
-PER_SECOND = "frames of a video stand so many positions apart for each second between them"
+PER_SECOND = "each second between frames of a video counts as so many positions"
 TOGETHER = "sound and frames of a video take turns after so many seconds"
-RECORDING = "a recording is read in stretches with frames before and behind each, and positions begin anew in each"
+RECORDING = "a recording is read in chunks, with frames before and behind each, and positions begin anew in each"
 FOLDED = "the spectrogram is folded into an image, whose rows and columns biases count"
-AGGREGATED = "the map whose rows and columns count is pooled by it"
-PATCHED = "bytes are grouped into patches by it, whose numbers are the positions of the layers over patches"
+AGGREGATED = "it pools the map whose rows and columns are the positions"
+PATCHED = "it says how bytes are grouped into patches, which layers over patches count as positions"
 
 OMNI = (_of_key("position_id_per_seconds", PER_SECOND),)
 OMNI_IN_TURN = (*OMNI, _of_key("seconds_per_chunk", TOGETHER))

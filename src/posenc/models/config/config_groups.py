@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from posenc.core.rotation import PairLayout
-from posenc.models.config.compared_as_stated import notes_as_stated
+from posenc.models.config.compared_as_stated import notes_as_stated, notes_of_sight
 from posenc.models.config.embedding_scale import notes_of_embedding_scale
 from posenc.models.config.fields import Fields
 from posenc.models.config.model_type import Groups, ModelType, neutral_keys
 from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.rotary_layers import rotary_groups
-from posenc.models.config.sight_keys import notes_of_sight
 from posenc.models.config.sight_rules import notes_of_later_keys
 from posenc.models.model_positions import Value
 

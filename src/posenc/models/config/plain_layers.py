@@ -66,7 +66,7 @@ def _expanded(fields: Fields) -> tuple[str, ...]:
     types: list[str] = []
     try:
         for names, times in runs:
-            if not 0 <= times <= count or len(types) + len(names) * times > count:
+            if times < 0 or len(types) + len(names) * times > count:
                 raise ValueError
             types += names * times
     except (TypeError, ValueError):

@@ -1,14 +1,11 @@
-"""Keys by which queries see other keys, and that no window states: noted where they are not the class's own."""
+"""Keys by which queries see other keys, and that no window states, by model type."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import groupby
 from types import MappingProxyType
 
-from posenc.models.config.fields import Fields
 from posenc.models.model_positions import Plain
-from posenc.models.notes import AsStated
 
 #: BERT and its kin, whose queries see no later keys where the file says is_decoder.
 DECODERS = (
@@ -45,22 +42,3 @@ SIGHT_KEYS: Mapping[str, Mapping[str, Plain]] = MappingProxyType(
 #: What a flag does that is true.
 NO_LATER_KEYS = "queries see no later keys"
 FOLLOWS = "which keys a query sees follows from it"
-
-
-def notes_of_sight(fields: Fields, model_type: str) -> tuple[AsStated, ...]:
-    """Note the keys of a type by which queries see other keys than those of its class."""
-    notes = []
-    for key, usual in SIGHT_KEYS.get(model_type, {}).items():
-        value = fields.get(key, listed=False)
-        if value is not None and value.value != usual:
-            what = NO_LATER_KEYS if value.value is True and usual is False else FOLLOWS
-            notes.append(AsStated(f"{value.key} = {_shown(value.value)}: {what}"))
-    return tuple(notes)
-
-
-def _shown(value: Plain) -> str:
-    """A value in full, since two notes are compared by their words; equal neighbours in a list are counted."""
-    if not isinstance(value, tuple):
-        return repr(value)
-    runs = [(one, len(list(same))) for one, same in groupby(value)]
-    return ", ".join(repr(one) if count == 1 else f"{one!r} ({count} times)" for one, count in runs) or "none"
