@@ -90,8 +90,9 @@ def judge_mask(
 def _padding(visible: np.ndarray, query: np.ndarray, key: np.ndarray) -> np.ndarray:
     """Mask (m,) of the keys that are padding: no query sees them, and they are no tokens before the queries.
 
-    Keys that are dumped without their queries may lie outside a window: they are padding only where their position is
-    below 0, or that of another key too. Of several queries, one behind the last real token sees all keys but its own.
+    Tokens before the queries may lie outside a window. So a key is padding only where its position is below 0, that of
+    another key too, or that of one of several queries: padding after the last token sees all keys but padded ones. A
+    single query that sees other keys and not its own is a mistake.
     """
     _, number, count = np.unique(key, return_inverse=True, return_counts=True)
     own = np.isin(key, query if len(query) > 1 else query[~visible.any(1)])

@@ -11,7 +11,7 @@ from posenc.models.model_positions import LayerGroup
 from posenc.positions.families import FAMILIES
 from posenc.positions.multimodal import multimodal
 
-#: Parts whose tokens are no words, and may stand on a grid.
+#: Parts of a model whose tokens are patches or frames instead of words, and may stand on a grid.
 MEDIA = ("vision", "audio")
 #: Inputs of a model that say where its tokens stand.
 GIVEN = ("position_ids", "mm_token_type_ids", "token_type_ids", "image_grid_thw", "video_grid_thw",
