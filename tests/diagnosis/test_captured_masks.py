@@ -66,7 +66,8 @@ def test_what_a_mask_adds_in_one_layer_is_found(
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("times", [1.0, 0.0, 1.5])
-def test_a_bias_of_t5_is_followed_into_each_layer(attention: str, dtype: torch.dtype, times: float) -> None:
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+def test_a_bias_of_t5_is_followed_into_each_layer(attention: str, dtype: torch.dtype, times: float, stack: str) -> None:
     """The first layer of a stack computes the bias; each of the others is given that of the layer before it."""
     torch.manual_seed(0)
     config = T5Config(vocab_size=64, d_model=64, num_heads=4, num_layers=3, d_kv=16, d_ff=64)
@@ -74,7 +75,7 @@ def test_a_bias_of_t5_is_followed_into_each_layer(attention: str, dtype: torch.d
     for name, table in model.named_modules():
         if name.endswith("relative_attention_bias"):
             torch.nn.init.normal_(table.weight)
-    layer = model.encoder.block[1].layer[0].SelfAttention
+    layer = getattr(model, stack).block[1].layer[0].SelfAttention
     own = layer.forward
 
     def other(x: Any, mask: Any = None, key_value_states: Any = None, position_bias: Any = None, **named: Any) -> Any:
@@ -83,7 +84,7 @@ def test_a_bias_of_t5_is_followed_into_each_layer(attention: str, dtype: torch.d
     layer.forward = other
     real = torch.ones_like(TOKENS)
     real[1, 20:] = 0
-    for inputs in ({}, {"attention_mask": real}):
-        found = diagnose(json.loads(config.to_json_string()), capture(model, TOKENS, inputs=inputs))
+    for inputs, decoded in (({}, 0), ({"attention_mask": real}, 0), ({}, 3)):
+        found = diagnose(json.loads(config.to_json_string()), capture(model, TOKENS, inputs=inputs, decoded=decoded))
         names = [(one.name, one.where) for one in found.findings]
-        assert names == ([] if times == 1.0 else [("bias changed on its way", "encoder, layers 1-2")]), str(found)
+        assert names == ([] if times == 1.0 else [("bias changed on its way", f"{stack}, layers 1-2")]), str(found)

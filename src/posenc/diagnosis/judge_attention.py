@@ -60,10 +60,6 @@ CACHE_CHANGED = Finding(
     "Keys that earlier steps put into the cache are others when a later step reads them.",
     "Rotate keys once, before they are cached.",
 )
-NOT_FOLLOWED = (
-    "biases were compared where they are computed, and not in the logits of each layer: for these, give capture all "
-    "tokens in one step, and a row without padding"
-)
 
 
 class LayerLookedAt(NamedTuple):
@@ -123,9 +119,7 @@ def _layers(model: ModelPositions, captured: Capture, config: Mapping[str, Any])
             added = _other_bias(captured, attended) if _adds(group) else _added(attended)
             findings = (*mask.findings, *factor, *_vectors(group, attended), *added)
             shown = frozenset((*shown_by(*kinds), *mask.looked_at))
-            followed = not _adds(group) or _biases(captured, attended) or not captured.biases
-            notes = (*mask.notes, *(() if followed else [NOT_FOLLOWED]))
-            yield LayerLookedAt(group.part, attended.layer or 0, findings, shown, notes)
+            yield LayerLookedAt(group.part, attended.layer or 0, findings, shown, mask.notes)
 
 
 def _group(model: ModelPositions, part: str, layer: int) -> LayerGroup | None:
@@ -219,10 +213,23 @@ def _added(attended: MeasuredAttention) -> Iterator[Finding]:
 
 
 def _biases(captured: Capture, attended: MeasuredAttention) -> list[np.ndarray]:
-    """Biases (heads, n, n) of all tokens that were computed for the part of a layer."""
-    count = attended.visible.shape[1]
-    arrays = (on_host(one.arrays["bias"]).values for one in captured.biases if one.part == attended.part)
-    return [array for array in arrays if array.shape[1:] == (count, count)]
+    """Biases (heads, n, n) of all tokens that were computed for the part of a layer, with their steps joined."""
+    joined: list[np.ndarray] = []
+    for one in captured.biases:
+        step = on_host(one.arrays["bias"]).values
+        if one.part != attended.part or step.ndim != 3:  # blocks of LongT5 have four axes
+            continue
+        heads, queries, keys = step.shape
+        before = keys - queries
+        earlier = next((number for number, bias in enumerate(joined) if bias.shape[1] == before), None)
+        if earlier is None and before:
+            continue
+        whole = np.zeros((heads, keys, keys))
+        whole[:, before:] = step
+        if earlier is not None:
+            whole[:, :before, :before] = joined.pop(earlier)
+        joined.append(whole)
+    return [bias for bias in joined if bias.shape[1:] == attended.visible.shape[1:]]
 
 
 def _other_bias(captured: Capture, attended: MeasuredAttention) -> Iterator[Finding]:
@@ -233,9 +240,7 @@ def _other_bias(captured: Capture, attended: MeasuredAttention) -> Iterator[Find
     seen = attended.visible
     if captured.padded is not None and captured.padded.shape == seen.shape[:2]:
         seen = seen & ~captured.padded[:, :, None]
-    meant = [
-        spread_over_seen(bias.astype(np.float64), seen[:, None]) for bias in biases
-    ]  # UMT5 computes one in each layer
+    meant = [spread_over_seen(bias, seen[:, None]) for bias in biases]  # UMT5 computes one in each layer
     tolerance = FACTOR_TOLERANCE.get(attended.dtype, NARROW_TOLERANCE)
     if all(abs(attended.added - one) > tolerance * (1.0 + one) for one in meant):
         yield BIAS_CHANGED

@@ -85,14 +85,21 @@ def capture(model: Any, tokens: Any, *, inputs: Mapping[str, Any] | None = None,
     with ExitStack() as stack, torch.no_grad():
         stack.enter_context(evaluating(model))
         recorder.watch(stack)
-        _run(model, tokens, inputs, length - decoded, recorder.begin)
+        encoded: list[Any] = []
+        if _has_encoder(model) and (encoder := model.get_encoder()) is not model:
+            stack.callback(encoder.register_forward_hook(lambda *run: encoded.append(run[-1])).remove)
+        _run(model, tokens, inputs, length - decoded, recorder.begin, encoded)
     return recorder.result(_given(inputs))
 
 
-def _run(model: Any, tokens: Any, inputs: dict[str, Any], first: int, begin: Callable[[int], None]) -> None:
-    """Run a model over its first tokens, then over each of the others with its cache; `begin` hears how many."""
+def _run(
+    model: Any, tokens: Any, inputs: dict[str, Any], first: int, begin: Callable[[int], None], encoded: list[Any]
+) -> None:
+    """Run a model over its first tokens, then over each of the others with its cache; `begin` hears how many.
+
+    The first run of an encoder adds its output to `encoded`, and later steps take it from there.
+    """
     length, past = tokens.shape[-1], None
-    both = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
     along = {name for name, given in inputs.items() if getattr(given, "shape", ())[:2] == tokens.shape}
     for start, end in pairwise((0, *range(first, length + 1))):
         # A mask is as long as all keys, other inputs as the new tokens; images belong to the first step.
@@ -102,14 +109,21 @@ def _run(model: Any, tokens: Any, inputs: dict[str, Any], first: int, begin: Cal
         if first < length:
             named |= {"past_key_values": past, "use_cache": True}
         begin(end - start)
-        if both:
+        if _has_encoder(model):
             named = {**named, "input_ids": tokens, "decoder_input_ids": tokens[:, start:end]}
+            if encoded:  # the encoder reads its tokens once
+                named |= {"encoder_outputs": encoded[0]}
             output = model(**(named if MASK not in along else {**named, MASK: inputs[MASK]}))
         else:
             output = model(tokens[:, start:end], **named)
         past = getattr(output, "past_key_values", None)
         if first < length and past is None:
             raise ValueError("decoded must be 0 for a model that returns no past_key_values; got one. Leave it out.")
+
+
+def _has_encoder(model: Any) -> bool:
+    """Whether a model has an encoder, and a decoder with tokens of its own."""
+    return bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
 
 
 def _padding(inputs: Mapping[str, Any], tokens: Any) -> np.ndarray | None:
