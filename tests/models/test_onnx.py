@@ -98,13 +98,13 @@ def test_refusals(tmp_path):
         from_onnx(tmp_path / "bad.onnx")
 
 
-def cached(cosine, sine, **attributes):
+def cached(cosine, sine, dtype=np.float32, **attributes):
     """A model with one RotaryEmbedding node that reads these caches, for x of unknown shape."""
     node = onnx.helper.make_node(
         "RotaryEmbedding", ["x", "cos_cache", "sin_cache", "position_ids"], ["y"], **attributes
     )
     caches = [
-        onnx.numpy_helper.from_array(np.asarray(table, np.float32), name)
+        onnx.numpy_helper.from_array(np.asarray(table).astype(dtype), name)
         for name, table in (("cos_cache", cosine), ("sin_cache", sine))
     ]
     x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, None)
@@ -116,6 +116,49 @@ def tables(rows, pairs, base=10_000.0):
     """cos and sin of p·base^(-i/pairs)."""
     angles = np.arange(rows)[:, None] * base ** (-np.arange(pairs) / pairs)
     return np.cos(angles), np.sin(angles)
+
+
+def in_float32(rows, pairs, base, divisors=1.0):
+    """The same as exporters make them: every step in float32, as in `_compute_default_rope_parameters`."""
+    exponents = np.arange(pairs, dtype=np.float32) / np.float32(pairs)
+    frequencies = np.float32(1.0) / np.float32(base) ** exponents / np.asarray(divisors, np.float32)
+    angles = np.arange(rows, dtype=np.float32)[:, None] * frequencies
+    assert angles.dtype == np.float32
+    return np.cos(angles), np.sin(angles)
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("rows", [2, 64, 4096, 131_072])
+def test_caches_of_float32_arithmetic_are_read_at_every_length(rows, name):
+    dtype = pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else name
+    for pairs, base in ((8, 1e4), (32, 5e5), (64, 1e6)):
+        found = from_onnx(cached(*in_float32(rows, pairs, base), dtype)).groups[0].encodings
+        assert found == (RoPE(dim=2 * pairs, base=base, pairing="halves"),)
+        with pytest.raises(ValueError, match="caches must be those of"):
+            from_onnx(cached(*in_float32(rows, pairs, base), dtype), stated={"base": 1.1 * base})
+
+
+def test_a_base_next_to_a_round_one_is_not_taken_for_it():
+    """Of NTK-aware scaling, say: 10,000 and 10,000.5 differ by 0.02 radians at row 2048."""
+    for base in (10_000.5, 26_214.4, 99_995.0, 1_234_567.0):
+        assert from_onnx(cached(*in_float32(2048, 64, base))).groups[0].encodings[0].base == base
+    with pytest.raises(ValueError, match="caches must be those of"):
+        from_onnx(cached(*in_float32(2048, 64, 10_000.5)), stated={"base": 1e4})
+
+
+def test_caches_of_a_scaling_in_float32_are_those_of_the_stated_one():
+    """Llama 3.2's: the blend of its formula, from wavelengths in float32."""
+    scaling = Llama3(factor=32.0, original=8192)
+    waves = np.float32(2 * np.pi) * np.float32(5e5) ** (np.arange(64, dtype=np.float32) / np.float32(64))
+    share = (np.float32(8192) / waves - np.float32(1)) / np.float32(3)
+    blend = 1 / ((1 - share) / np.float32(32) + share)
+    divisors = np.where(waves < 2048, 1.0, np.where(waves > 8192, 32.0, blend))
+    model = cached(*in_float32(131_072, 64, 5e5, divisors))
+    found = from_onnx(model, stated={"base": 5e5, "scaling": scaling}).groups[0].encodings
+    assert found == (RoPE(dim=128, base=5e5, pairing="halves", scaling=scaling),)
+    for other in (None, Llama3(factor=31.9, original=8192), Llama3(factor=32.0, original=8190)):
+        with pytest.raises(ValueError, match="caches must be those of"):
+            from_onnx(model, stated={"base": 5e5} | ({"scaling": other} if other else {}))
 
 
 @pytest.mark.parametrize(

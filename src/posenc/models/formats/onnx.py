@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +15,14 @@ from posenc.core import plain_file, validation
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import Scaling
 from posenc.models.config.fields import stated_values
 from posenc.models.config.layer_type_rules import MOST_LAYERS
+from posenc.models.formats.onnx_caches import rotations_of_caches
 from posenc.models.formats.single_rotation import only_rotation
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+    from onnx import GraphProto, ModelProto, NodeProto
 
 
 OPSET = 23
@@ -34,15 +32,8 @@ MICROSOFT = "com.microsoft"
 LARGEST_FILE = 1 << 28
 #: Nodes, attributes, names and unpacked numbers of a graph: far above those of any model, and a second to count.
 MOST_PARTS = 1 << 20
-MOST_PAIRS = validation.LARGEST_WIDTH // 2
 #: What the caller may state.
 STATED = ("base", "scaling", "head_dim")
-#: Of float32, float16, float64 and bfloat16, by their number in the format: bytes of a number, and the field of numbers
-#: that are not raw bytes.
-FLOATS = {1: (4, "float_data"), 10: (2, "int32_data"), 11: (8, "double_data"), 16: (2, "int32_data")}
-#: Caches are float32 tables of someone's float32 arithmetic: angles of 2^-24 relative, times the rows compared.
-ROWS = 64
-TOLERANCE = 1e-4
 
 
 def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto:
@@ -139,7 +130,7 @@ def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | Non
             f"model must have from 1 to {MOST_LAYERS} RotaryEmbedding nodes; it has {len(nodes) or 'none'}. Export it "
             "with opset 23."
         )
-    of_caches = _rotations(graph, given)
+    of_caches = rotations_of_caches(graph, given)
     groups: dict[RotaryEncoding, tuple[list[int], tuple[Value, ...]]] = {}
     for layer, node in enumerate(nodes):
         encoding, values = _encoding(graph, node, of_caches, given)
@@ -244,58 +235,6 @@ def _attributes(node: NodeProto) -> dict[str, Any]:
     return attributes
 
 
-def _rotations(graph: GraphProto, stated: dict[str, Any]) -> Callable[[str, str], RoPE]:
-    """Make a memoised function that returns the RoPE of two caches by their names, checked against their numbers."""
-    initializers = {tensor.name: tensor for tensor in graph.initializer}
-    scaling = stated.get("scaling")
-    if scaling is not None:
-        validation.instance("stated['scaling']", scaling, Scaling, "a scaling")
-
-    @cache
-    def rotation(cosine_name: str, sine_name: str) -> RoPE:
-        cosine, sine = (_cache(initializers, name) for name in (cosine_name, sine_name))
-        if cosine.shape != sine.shape:
-            raise ValueError(
-                f"caches must have one shape; got {cosine.shape} of cos and {sine.shape} of sin. The model is damaged."
-            )
-        base = (
-            validation.real("base", stated["base"], 0.0, 1e30, above=True) if "base" in stated else _base(cosine, sine)
-        )
-        rope = RoPE(dim=2 * cosine.shape[1], base=base, scaling=scaling)
-        _require_same_caches(rope, cosine, sine)
-        return rope
-
-    return rotation
-
-
-def _cache(initializers: Mapping[str, TensorProto], name: str) -> np.ndarray:
-    """Read a cos or sin cache, (positions, pairs), from the initializers of the graph."""
-    from onnx import numpy_helper
-
-    tensor = initializers.get(name)
-    if tensor is None or tensor.external_data or tensor.data_location == tensor.EXTERNAL:
-        raise ValueError(
-            f"{name!r:.80} must be an initializer inside the graph, for its frequencies to be read; it is not. "
-            "Fold constants first."
-        )
-    shape = tuple(tensor.dims)
-    if tensor.data_type not in FLOATS or len(shape) != 2 or shape[0] < 2 or not 1 <= shape[1] <= MOST_PAIRS:
-        raise ValueError(
-            f"{name!r:.80} must hold floats, with a row for each position and a column for each pair; got type "
-            f"{tensor.data_type} in shape {shape[:8]}. This is not a cache of cos or sin."
-        )
-    itemsize, numbers = FLOATS[tensor.data_type]
-    count = len(tensor.raw_data) / itemsize if tensor.HasField("raw_data") else len(getattr(tensor, numbers))
-    if math.prod(shape) != count:
-        raise ValueError(
-            f"{name!r:.80} must hold the numbers of shape {shape}; it holds {count:g}. The model is damaged."
-        )
-    table: np.ndarray = numpy_helper.to_array(tensor)
-    if not np.isfinite(table).all():
-        raise ValueError(f"{name!r:.80} must be finite; it is not. This is not a cache of cos or sin.")
-    return table
-
-
 def _head_dim(graph: GraphProto, node: NodeProto, attributes: dict[str, Any], stated: dict[str, Any]) -> int:
     """The width of a head, from the shape of x."""
     if "head_dim" in stated:
@@ -310,37 +249,6 @@ def _head_dim(graph: GraphProto, node: NodeProto, attributes: dict[str, Any], st
         "head_dim must be known where a part of a head rotates; the graph does not show it. "
         "Give stated={'head_dim': …}."
     )
-
-
-def _base(cosine: np.ndarray, sine: np.ndarray) -> float:
-    """Recover the base of a plain rotation from the slowest pair's angle at a row where it shows most digits."""
-    pairs = cosine.shape[1]
-    if pairs == 1:
-        return 10_000.0  # one pair rotates by 1 whatever the base is
-    # The farthest row within half a rotation of the slowest pair gives most digits.
-    angles = np.arctan2(sine[:, -1].astype(float), cosine[:, -1].astype(float))
-    row, step = max(1, int(np.argmax(angles))), angles[1]
-    if not 0 < step <= 1:
-        raise ValueError(
-            "caches must be of a plain rotation for its base to be recovered; these are not. State base and scaling."
-        )
-    row = min(row, int(np.pi / step / 2) or 1, len(angles) - 1)
-    base = float((angles[row] / row) ** (-pairs / (pairs - 1)))
-    rounded = (float(f"{base:.{digits}g}") for digits in (1, 2, 3, 4, 5))
-    return next((short for short in rounded if abs(short / base - 1) < TOLERANCE), base)
-
-
-def _require_same_caches(encoding: RoPE, cosine: np.ndarray, sine: np.ndarray) -> None:
-    last = len(cosine) - 1
-    rows = np.unique(np.linspace(0, last, min(ROWS, last + 1)).astype(int))
-    rotation = encoding.rotation(rows)
-    tables = ((rotation.cos, cosine), (rotation.sin, sine))
-    difference = max(np.abs(exact - table[rows].astype(float)).max() for exact, table in tables)
-    if difference > TOLERANCE * max(1.0, last / 4096):
-        raise ValueError(
-            f"caches must be those of {encoding!r:.120}; they differ by {difference:.2g}. "
-            "State base and scaling: stated={'base': …, 'scaling': …}."
-        )
 
 
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
