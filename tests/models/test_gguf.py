@@ -257,6 +257,14 @@ def test_windows_are_written_as_they_are_read(tmp_path):
             ),
             "attention_chunk_size = 8192, the chunks of some layers",
         ),
+        (
+            lambda: from_meta({"dim": 96, "n_layers": 2, "n_heads": 12, "rope_theta": 1e4, "sliding_window": 4096}),
+            "sliding_window = 4096, the window of some or all layers",
+        ),
+        (
+            lambda: from_megatron({"num_layers": 2, "position_embedding_type": "none", "softmax_scale": 0.125}),
+            "softmax_scale = 0.125, the factor of logits in place of 1/√d",
+        ),
     ],
 )
 def test_other_formats_name_the_windows_that_are_not_read(read, note):

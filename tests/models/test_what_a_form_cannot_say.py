@@ -42,6 +42,7 @@ from posenc.models import (
     to_meta,
 )
 from posenc.models.manifests.manifest_of_model import usable_length
+from posenc.models.model_positions import Chunks, RoleRotation, Window
 from posenc.models.pair_rotation import pair_rotation
 
 PLAIN = RoPE(dim=8)
@@ -73,6 +74,14 @@ def model(*encodings: Encoding | None, **more: Any) -> ModelPositions:
         (lambda: to_megatron(model(Learned(8, 16), query_temperature=None, offset=2)),
             "positions must start at a table's first row for Megatron; got Learned("),
         (lambda: to_megatron(model(PLAIN, OTHER_BASE)), "positions must be one rotation of the first channels"),
+        (lambda: to_megatron(model(PLAIN, window=Window(4095))),
+            "window must be None to be written as Megatron arguments; got keys up to 4,095 positions before the query"),
+        (lambda: to_meta(model(PLAIN, window=Chunks(8192))),
+            "window must be None to be written as params.json; got keys of the same chunk of 8,192 positions"),
+        (lambda: to_megatron(model(PLAIN, roles=(RoleRotation("values", PLAIN),))),
+            "positions must be a plain rotation to be written as Megatron arguments; got (RoPE("),
+        (lambda: to_meta(ModelPositions("mine", (*model(PLAIN).groups, LayerGroup("vision", "full", (0,), ())))),
+            "positions must be of one part to be written as params.json; got text, vision. Give one: ModelPositions("),
         (lambda: to_config(model(RoPE(dim=8, pairing="halves", scaling=NTKAware(2.0))), LLAMA),
             "scaling must be one that a config can state; got NTKAware(factor=2.0)"),
         (lambda: to_config(model(Partial(DualBaseRoPE(dim=4), 8)), LLAMA),

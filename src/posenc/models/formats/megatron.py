@@ -15,10 +15,11 @@ from posenc.models.config.config_classes import ConfigClass
 from posenc.models.config.fields import Fields, Options, stated_values
 from posenc.models.config.layer_type_rules import MOST_LAYERS, count_of
 from posenc.models.formats.single_rotation import (
-    check_positions,
+    check_one_part,
     every_nth,
     groups_by_rotation,
     layer_count,
+    refuse_windows,
     single_rotation,
     unrotated_layers,
 )
@@ -51,6 +52,12 @@ OTHER_DEFAULTS = {
     "rotary_scaling_factor": 1.0,
     "original_max_position_embeddings": 4096,
     "qk_pos_emb_head_dim": 64,
+}
+#: Arguments that are noted: what they say of the keys that a query sees, and of the scale of logits.
+NOT_READ = {
+    "window_size": "the window of some or all layers",
+    "attention_chunk_size": "the chunks of some layers",
+    "softmax_scale": "the factor of logits in place of 1/√d",
 }
 TYPES = ("rope", "learned_absolute", "none")
 
@@ -97,9 +104,8 @@ def from_megatron(
         groups = (_unrotated_group(fields, layers, kind),)
     notes = fields.notes_of_unknown_keys(neutral, validation.texts("waive", waive))
     fields.options.refuse_unread()
-    window = data.get("window_size")
-    unread = (NotRead(f"window_size = {window!r:.80}, the window of some or all layers"),) if window else ()
-    return ModelPositions("megatron", groups, (*notes, *unread))
+    unread = (f"{key} = {data[key]!r:.80}, {what}" for key, what in NOT_READ.items() if data.get(key))
+    return ModelPositions("megatron", groups, (*notes, *map(NotRead, unread)))
 
 
 def _namespace(arguments: Any) -> dict[str, Any]:
@@ -180,9 +186,10 @@ def to_megatron(positions: ModelPositions) -> dict[str, Any]:
         The arguments, by the names with underscores.
 
     Raises:
-        ValueError: The arguments cannot say what the encodings say.
+        ValueError: The arguments cannot say what the encodings say, or a layer has a window.
     """
-    check_positions(positions)
+    check_one_part(positions, "Megatron arguments")
+    refuse_windows(positions, "Megatron arguments")
     (first, *rest) = positions.groups
     if not rest and len(first.encodings) == 1 and isinstance(first.encodings[0], Learned):
         table = first.encodings[0]

@@ -18,6 +18,7 @@ from posenc.models.formats.single_rotation import (
     groups_by_rotation,
     layer_count,
     only_rotation,
+    refuse_windows,
     unrotated_layers,
 )
 from posenc.models.model_positions import ModelPositions, Value
@@ -32,6 +33,13 @@ CONSTANTS = ConfigClass(
         "use_scaled_rope": False,
     }
 )
+
+#: Keys that are noted: what they say of the keys that a query sees. Mistral's files state windows.
+NOT_READ = {
+    "attention_chunk_size": "the chunks of some layers",
+    "sliding_window": "the window of some or all layers",
+    "_sliding_window": "the window of some or all layers",
+}
 
 
 def from_meta(
@@ -73,9 +81,8 @@ def from_meta(
     neutral = ("max_seq_len", "rope_scaling_factor", "rope_high_freq_factor", "nope_layer_interval")
     waived = fields.notes_of_unknown_keys(neutral, validation.texts("waive", waive))
     fields.options.refuse_unread()
-    chunk = data.get("attention_chunk_size")
-    unread = (NotRead(f"attention_chunk_size = {chunk!r:.80}, the chunks of some layers"),) if chunk else ()
-    notes = (*waived, *unread)
+    unread = (f"{key} = {data[key]!r:.80}, {what}" for key, what in NOT_READ.items() if data.get(key))
+    notes = (*waived, *map(NotRead, unread))
     values = (*fields.values, Value("pairing", "adjacent", "class default", "Meta's code"))
     return ModelPositions("meta", groups_by_rotation(layers, every_nth(interval, layers), encoding, values), notes)
 
@@ -98,9 +105,10 @@ def to_meta(positions: ModelPositions) -> dict[str, Any]:
         The keys; add what the file says besides.
 
     Raises:
-        ValueError: The file cannot say what the encodings say.
+        ValueError: The file cannot say what the encodings say, or a layer has a window.
     """
     rotation = only_rotation(positions, "params.json")
+    refuse_windows(positions, "params.json")
     if rotation.pairing != "adjacent" or rotation.width != rotation.dim:
         raise ValueError(
             f"pairing must be 'adjacent' over whole heads for params.json; got {rotation.pairing!r} over "

@@ -29,7 +29,8 @@ class SingleRotation:
 
 def single_rotation(group: LayerGroup, form: str) -> SingleRotation | None:
     """The one rotation of a group, None for layers without one; ValueError for what the format cannot say."""
-    more = group.offset or group.logit_factor != 1.0 or group.query_temperature is not None or len(group.encodings) > 1
+    more = group.offset or group.logit_factor != 1.0 or group.query_temperature is not None or group.roles
+    more = more or len(group.encodings) > 1
     encoding = group.encodings[0] if group.encodings else None
     inner = encoding.encoding if isinstance(encoding, Partial) else encoding
     if more or not isinstance(inner, RoPE | None):
@@ -45,7 +46,7 @@ def single_rotation(group: LayerGroup, form: str) -> SingleRotation | None:
 
 def only_rotation(positions: ModelPositions, form: str, *, of_all_layers: bool = False) -> SingleRotation:
     """Return the one rotation of a model; with `of_all_layers`, every layer must have it."""
-    check_positions(positions)
+    check_one_part(positions, form)
     groups = [single_rotation(group, form) for group in positions.groups]
     rotations = [rotation for rotation in groups if rotation is not None]
     if len(rotations) != 1 or (of_all_layers and len(groups) != 1):
@@ -80,6 +81,26 @@ def check_positions(positions: Any) -> None:
         raise ValueError(
             f"positions must have layers that attend; got a {positions.model_type}, which has none. There is nothing "
             "to write."
+        )
+
+
+def check_one_part(positions: Any, form: str) -> None:
+    """`check_positions`, and a ValueError where a model has several parts, of which `form` is to hold the layers."""
+    check_positions(positions)
+    if len(positions.parts) > 1:
+        raise ValueError(
+            f"positions must be of one part to be written as {form}; got {', '.join(positions.parts)}. Give one: "
+            f"ModelPositions(model.model_type, model.of({positions.main_part!r}))."
+        )
+
+
+def refuse_windows(positions: ModelPositions, form: str) -> None:
+    """Raise a ValueError where a layer has a window, which `form` would leave out."""
+    window = next((group.window for group in positions.groups if group.window is not None), None)
+    if window is not None:
+        raise ValueError(
+            f"window must be None to be written as {form}; got {window}. Set it by hand in the program that takes "
+            "them, and write positions whose groups have none."
         )
 
 
