@@ -15,9 +15,9 @@ from posenc.diagnosis import diagnose
 from posenc.frequencies import Clipped, Geometric, Linear, Llama3, LongRoPE, Proportional, Resonance, YaRN
 from posenc.models import LayerGroup, ModelPositions, diff, from_config, from_gguf, from_megatron, from_meta, to_gguf
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
+from posenc.models.formats.gguf_divisors import divisors_of, recovered_scaling
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
-from posenc.models.formats.gguf_read import divisors_of, recovered_scaling
-from posenc.models.model_positions import Window, windows_of_layers
+from posenc.models.model_positions import RoleRotation, Window, windows_of_layers
 
 
 def set_of_rows():
@@ -109,17 +109,34 @@ def test_written_and_read_back(tmp_path, scaling, arch, dim):
         assert found == encoding
 
 
-def test_two_kinds_of_layers(tmp_path):
-    full, sliding = RoPE(dim=16, base=1e6, pairing="halves"), RoPE(dim=8, base=1e4, pairing="halves")
+def two_kinds(*windows):
+    """Layers 0 and 2 of one kind, 1 and 3 of another, with other bases and widths."""
+    sliding, full = RoPE(dim=8, base=1e4, pairing="halves"), RoPE(dim=16, base=1e6, pairing="halves")
     groups = (
-        LayerGroup("text", "full_attention", (1, 3), (full,)),
-        LayerGroup("text", "sliding_attention", (0, 2), (sliding,)),
+        LayerGroup("text", "sliding_attention", (0, 2), (sliding,), window=windows[0]),
+        LayerGroup("text", "full_attention", (1, 3), (full,), window=windows[1]),
     )
-    keys, tensors = to_gguf(ModelPositions("qwen3", groups), "qwen3", context_length=4096)
+    return ModelPositions("mine", groups)
+
+
+@pytest.mark.parametrize("arch", ["gpt-oss", "gemma2"])
+def test_two_kinds_of_layers(tmp_path, arch):
+    """The kind that has a window is the sliding one, whichever comes first."""
+    positions = two_kinds(Window(63), None)
+    keys, tensors = to_gguf(positions, arch, context_length=4096)
+    assert (keys[f"{arch}.rope.freq_base"], keys[f"{arch}.rope.freq_base_swa"]) == (1e6, 1e4)
     again = from_gguf(written(tmp_path / "a.gguf", keys, tensors))
-    assert [(group.attention, group.layers, group.encodings) for group in again.groups] == [
-        (group.attention, group.layers, group.encodings) for group in groups
-    ]
+    found = [(group.attention, group.layers, group.encodings, group.window) for group in again.groups]
+    assert found[::-1] == [(group.attention, group.layers, group.encodings, group.window) for group in positions.groups]
+
+
+def test_two_kinds_of_layers_are_refused_where_llama_cpp_has_no_sliding_ones():
+    """Its code for Qwen 3, say, reads no key of them, and would rotate every layer by rope.freq_base."""
+    with pytest.raises(ValueError, match=r"^arch must be one with sliding layers, such as 'gpt-oss', .*; got 'qwen3'"):
+        to_gguf(two_kinds(Window(63), None), "qwen3", context_length=4096)
+    for windows in ((None, None), (Window(63), Window(63)), (Window(63), Window(31))):
+        with pytest.raises(ValueError, match=r"^window must be in one of two kinds of layers that rotate differently"):
+            to_gguf(two_kinds(*windows), "gpt-oss", context_length=4096)
 
 
 def test_gemma_3_takes_what_llama_cpp_takes(tmp_path):
@@ -222,8 +239,16 @@ def test_gemma_2_takes_its_window_where_the_file_has_none():
     _, head = with_windows("gemma2", **{"attention.sliding_window": 0})
     with pytest.raises(ValueError, match=r"^gemma2\.attention\.sliding_window must be an integer from 1 to"):
         from_gguf(head)
-    _, head = with_windows("gemma3", **{"attention.sliding_window": 0})
-    assert [group.window for group in from_gguf(head).groups] == [None, None]
+
+
+@pytest.mark.parametrize("arch", ["gemma3", "olmo2"])
+def test_a_window_of_0_is_none_and_every_layer_rotates_as_full_ones(arch):
+    """llama.cpp takes the window, the base and the lack of a scaling of sliding layers only where n_swa > 0."""
+    scaled = {"rope.scaling.type": "linear", "rope.scaling.factor": 8.0}
+    _, head = with_windows(arch, **{"attention.sliding_window": 0, "rope.freq_base_swa": 1e4}, **scaled)
+    (alone,) = from_gguf(head).groups
+    assert (alone.window, alone.layers) == (None, tuple(range(7)))
+    assert alone.encodings == (RoPE(dim=8, base=WINDOWS[arch][1], pairing="halves", scaling=Linear(8.0)),)
 
 
 def test_windows_are_written_as_they_are_read(tmp_path):
@@ -234,6 +259,8 @@ def test_windows_are_written_as_they_are_read(tmp_path):
     found = from_gguf(written(tmp_path / "a.gguf", keys, tensors))
     assert windows_of_layers(found) == windows_of_layers(expected)
     assert diagnose(expected, found).agree
+    of_audio = replace(expected, groups=tuple(replace(group, part="audio") for group in expected.groups))
+    assert to_gguf(of_audio, "gpt-oss", context_length=131_072)[0] == keys
     mixed = replace(expected, groups=tuple(replace(group, window=Window(3, 4)) for group in expected.groups))
     with pytest.raises(ValueError, match=r"^window must be one for 'gpt-oss', of keys before the query; got keys"):
         to_gguf(mixed, "gpt-oss", context_length=4096)
@@ -463,6 +490,15 @@ def rotating(*encodings):
 
 
 HALVES = RoPE(dim=8, pairing="halves")
+SCALED = RoPE(dim=8, pairing="halves", scaling=Linear(2.0))
+
+
+def of_groups(*changes):
+    """A group for each change to one of plain RoPE, of a layer each."""
+    groups = [replace(LayerGroup("text", "full", (i,), (HALVES,)), **change) for i, change in enumerate(changes)]
+    return ModelPositions("mine", tuple(groups))
+
+
 RESONANT_YARN = RoPE(dim=8, pairing="halves", scaling=Resonance(scaling=YaRN(factor=4.0, original=64)))
 
 
@@ -476,8 +512,12 @@ RESONANT_YARN = RoPE(dim=8, pairing="halves", scaling=Resonance(scaling=YaRN(fac
             "positions must be rotations of one or two kinds of layers for GGUF; got 3"),
         (rotating(Partial(HALVES, 12, 4)), "qwen3", "start must be the one of qwen3, since no key states it"),
         (rotating(Partial(HALVES, 12, 0)), "minicpm3", "start must be the one of minicpm3, since no key states it"),
-        (rotating(HALVES, RoPE(dim=8, pairing="halves", scaling=Linear(2.0))), "qwen3",
+        (of_groups({}, {"encodings": (SCALED,), "window": Window(7)}), "gpt-oss",
             "scaling must be None for GGUF where two kinds of layers rotate"),
+        (of_groups({}, {"part": "audio"}), "qwen3",
+            "positions must be of one part to be written as GGUF; got text, audio"),
+        (of_groups({"roles": (RoleRotation("indexer", HALVES),)}), "qwen3",
+            "positions must be a plain rotation to be written as GGUF; got (RoPE("),
         (rotating(RoPE(dim=8, pairing="halves", scaling=YaRN(4.0, 64, truncate=False))), "qwen3",
             "truncate must be True for GGUF; got False"),
         (rotating(RESONANT_YARN), "qwen3", "scaling must have no attention factor to be written as divisors"),
@@ -558,6 +598,17 @@ def test_a_longrope_without_attention_factor_writes_no_key_for_it():
     assert tensors["rope_factors_long.weight"].tolist() == [2.0] * 4
 
 
+LISTS = {"rope_factors_long.weight": (2.0,) * 4, "rope_factors_short.weight": (1.0,) * 4}
+
+
+def test_a_factor_that_llama_cpp_does_not_apply_is_no_second_scaling():
+    """Of the type "none" it takes no factor, and one of 1 changes nothing."""
+    for more in ({"rope.scaling.type": "none", "rope.scaling.factor": 4.0}, {"rope.scaling.factor": 1.0}):
+        for divisors in ({"rope_freqs.weight": (2.0,) * 4}, LISTS):
+            plain = from_gguf(GGUFHead(llama(), (), divisors)).groups[0].encodings
+            assert from_gguf(GGUFHead(llama(**more), (), divisors)).groups[0].encodings == plain
+
+
 @pytest.mark.parametrize(
     ("more", "divisors", "says"),
     [
@@ -565,6 +616,14 @@ def test_a_longrope_without_attention_factor_writes_no_key_for_it():
             "rope_freqs.weight must come without another scaling"),
         ({"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.yarn_ext_factor": 0.5}, {},
             "llama.rope.scaling.yarn_ext_factor must be 1 for YaRN"),
+        ({"rope.scaling.attn_factor": 1.25}, {"rope_freqs.weight": (1.0,) * 4},
+            "llama.rope.scaling.attn_factor must be 1 without YaRN or LongRoPE; got 1.25"),
+        ({"rope.scaling.type": "longrope", "rope.scaling.factor": 4.0}, LISTS,
+            "rope_factors_long.weight must come without another scaling"),
+        ({"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0}, LISTS,
+            "rope_factors_long.weight must come without another scaling"),
+        ({"rope.scaling.type": "longrope"}, LISTS | {"rope_freqs.weight": (1.0,) * 4},
+            "rope_factors_long.weight must come without another scaling"),
     ],
 )  # fmt: skip
 def test_two_scalings_at_once_are_refused(more, divisors, says):
@@ -594,11 +653,59 @@ def test_heads_of_compressed_keys_have_their_own_width_and_rotate_their_last_cha
 
 
 def test_sliding_layers_may_be_listed_or_all_but_every_nth():
-    keys = {"block_count": 6, "rope.freq_base_swa": 1e4, "attention.sliding_window": 64}
-    for pattern, sliding in (((True, False) * 3, (0, 2, 4)), (3, (0, 1, 3, 4))):
-        head = GGUFHead(llama(**keys, **{"attention.sliding_window_pattern": pattern}), (), {})
-        full, slides = from_gguf(head).groups
-        assert (slides.layers, slides.encodings[0].base, full.encodings[0].base) == (sliding, 1e4, 5e5)
+    keys = WIDTHS | {"block_count": 6, "rope.freq_base": 5e5, "rope.freq_base_swa": 1e4, "attention.sliding_window": 64}
+    for pattern, sliding in (((True, False) * 3, (0, 2, 4)), (3, (0, 1, 3, 4)), (0, (0, 1, 2, 3, 4, 5))):
+        *full, slides = from_gguf(head_of("gpt-oss", **keys, **{"attention.sliding_window_pattern": pattern})).groups
+        assert (slides.layers, slides.encodings[0].base) == (sliding, 1e4)
+        assert [group.encodings[0].base for group in full] == ([5e5] if pattern else [])
+
+
+def test_a_base_of_sliding_layers_is_refused_where_llama_cpp_reads_none():
+    """Of Llama, say, which has no such layers there: all rotate by rope.freq_base."""
+    keys = {"rope.freq_base_swa": 1e4, "attention.sliding_window": 64, "attention.sliding_window_pattern": 2}
+    with pytest.raises(
+        ValueError, match=r"^llama\.rope\.freq_base_swa must be understood, since it concerns positions"
+    ):
+        from_gguf(GGUFHead(llama(**keys), (), {}))
+    waived = from_gguf(GGUFHead(llama(**keys), (), {}), waive=["rope.freq_base_swa"])
+    assert [group.encodings[0].base for group in waived.groups] == [5e5]
+
+
+@pytest.mark.parametrize("arch", ["granitehybrid", "plamo2", "deci"])
+def test_layers_without_heads_of_keys_do_not_attend(arch):
+    """llama.cpp takes them for recurrent ones, or for layers without attention; other layers are compared as ever."""
+    found = from_gguf(head_of(arch, **WIDTHS | {"block_count": 4, "attention.head_count_kv": (0, 2, 0, 2)}))
+    assert [(bool(group.encodings), group.layers) for group in found.groups] == [(True, (1, 3)), (False, (0, 2))]
+    config = {"model_type": "granitemoehybrid", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
+    config |= {"layer_types": ["mamba", "attention"] * 2, "position_embedding_type": "rope"}
+    said = from_config(config | {"attention_multiplier": 0.25})
+    difference = diff(said, found)
+    assert {field.name for part in difference.parts for field in part.fields} <= {"model_type", "pairing"}
+    assert {part.where for part in difference.parts} <= {"", "text, layers 1, 3"}
+
+
+def test_what_does_not_rotate_in_llama_cpp_is_not_said_to():
+    """StarCoder adds a learned table; Baichuan rotates in its model of 32 layers alone, and has ALiBi in that of 40."""
+    with pytest.raises(ValueError, match=r"^general\.architecture must rotate queries and keys; 'starcoder' does not"):
+        from_gguf(head_of("starcoder", **WIDTHS))
+    assert from_gguf(head_of("baichuan", **WIDTHS | {"block_count": 32})).groups[0].encodings
+    with pytest.raises(ValueError, match=r"^general\.architecture must rotate .*; 'baichuan' of 40 layers does not"):
+        from_gguf(head_of("baichuan", **WIDTHS | {"block_count": 40}))
+    adjacent = rotating(RoPE(dim=8))
+    with pytest.raises(ValueError, match=r"^arch must be one that rotates all layers alike; got 'baichuan'"):
+        to_gguf(adjacent, "baichuan", context_length=64)
+
+
+def test_a_scale_of_logits_that_is_one_over_the_root_of_the_width_multiplies_nothing():
+    """A file holds float32, which 1/√128 is not."""
+    (group,) = from_gguf(
+        head_of("granite", **WIDTHS, **{"attention.key_length": 128, "attention.scale": 128**-0.5})
+    ).groups
+    assert group.logit_factor == 1.0
+    (group,) = from_gguf(
+        head_of("granite", **WIDTHS, **{"attention.key_length": 128, "attention.scale": 0.0884})
+    ).groups
+    assert group.logit_factor == pytest.approx(1.0001321, rel=1e-6)
 
 
 WIDTHS = {"block_count": 2, "embedding_length": 64, "attention.head_count": 4, "context_length": 128}

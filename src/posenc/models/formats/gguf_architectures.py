@@ -32,6 +32,7 @@ class Architecture:
         largest: Layers of that model.
         windowed: Layers of the one model that has windows; 0 where every file with the key has them.
         still: Whether layers without a window do not rotate where others have one.
+        rotating: Layers of the one model that rotates; 0 where every file with these names does.
     """
 
     names: tuple[str, ...]
@@ -45,15 +46,17 @@ class Architecture:
     largest: int = 0
     windowed: int = 0
     still: bool = False
+    rotating: int = 0
 
 
 _ROWS = (
     Architecture(
-        ("llama", "llada", "deci", "baichuan", "starcoder", "internlm2", "minicpm", "xverse", "command-r", "olmo",
+        ("llama", "llada", "deci", "internlm2", "minicpm", "xverse", "command-r", "olmo",
          "arctic", "deepseek", "chatglm", "glm4", "chameleon", "bailingmoe", "neo-bert", "arcee", "ernie4_5",
          "ernie4_5-moe", "mistral3", "llama-embed", "maincoder"),
         "adjacent",
     ),
+    Architecture(("baichuan",), "adjacent", rotating=32),
     Architecture(("granite", "granitemoe", "granitehybrid"), "adjacent", scale="key"),
     Architecture(("deepseek2", "deepseek2-ocr", "glm-dsa", "mistral4", "plm"), "adjacent", last=True),
     Architecture(("llama4", "cohere2", "cohere2moe", "smollm3"), "adjacent", varying=True),
@@ -91,7 +94,7 @@ _ROWS = (
     ),
     Architecture(
         ("gpt2", "bert", "gptj", "mpt", "refact", "bloom", "mamba", "mamba2", "jamba", "jina-bert-v2", "t5",
-         "t5encoder", "jais", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "wavtokenizer-dec", "nemotron_h",
+         "t5encoder", "starcoder", "jais", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "wavtokenizer-dec", "nemotron_h",
          "nemotron_h_moe", "kimi-linear"),
         None,
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from posenc.core import validation
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Proportional, Rescaled, Scaling, YaRN
+from posenc.frequencies import Linear, LongRoPE, Scaling, YaRN
 from posenc.models.config.config_classes import ConfigClass
 from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, stated_values, waived_notes
 from posenc.models.config.layer_type_rules import MOST_LAYERS
@@ -30,19 +30,17 @@ from posenc.models.formats.gguf_architectures import (
     NEUTRAL_KEYS,
     Architecture,
 )
+from posenc.models.formats.gguf_divisors import recovered_scaling, shortest_in_float32
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
 from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions, Source, Window
 from posenc.models.notes import AsStated, NotRead, Waived
-from posenc.phase.frequencies import EXACT
 
-#: How far float32 divisors of a file may be from those of a formula: their blend is formed from wavelengths in float32.
-TOLERANCE = 1e-4
-#: The divisor by which llama.cpp's converter lets a pair stand still (conversion/gemma.py, Gemma 4).
-STANDS_STILL = 1e30
 #: The count of layers at the end that draft further tokens.
 NEXT = "nextn_predict_layers"
 #: A tenth of mscale_all_dim, in files of multi-head latent attention.
 LOG_MULTIPLIER = "rope.scaling.yarn_log_multiplier"
+#: Keys of sliding layers alone.
+OF_SLIDING = ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
 
 
 def from_gguf(
@@ -78,15 +76,13 @@ def from_gguf(
             "Give waive=('layers',) to read what its full layers do."
         )
     layers, full = tuple(range(keys.integer("block_count", most=MOST_LAYERS))), _rotation(keys, pairing, "")
-    window_keys = ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
-    sliding = _rotation(keys, pairing, "_swa") if keys.windows or any(map(keys.states, window_keys)) else full
     factor = _logit_factor(keys, _head_width(full), len(layers))
-    groups = _groups(keys, layers, full, sliding)
+    groups = _groups(keys, layers, full, _rotation_of_sliding(keys, pairing, full))
     if keys.row.scale == "key" and keys.states("rope.scaling.finetuned") and not keys.flag("rope.scaling.finetuned"):
         groups = (LayerGroup("text", "no rotation", layers, (), values=keys.values),)
     length = keys.get("context_length", listed=False)
     length = length and replace(length, name="length")
-    groups = tuple(replace(group, logit_factor=factor, length=length) for group in groups)
+    groups = _attending(keys, tuple(replace(group, logit_factor=factor, length=length) for group in groups))
     unread = keys.unread()
     refuse_unknown_keys(unread, waive, f"{keys.arch}.", AMBIGUOUS_KEYS)
     keys.options.refuse_unread()
@@ -95,6 +91,18 @@ def from_gguf(
     notes = (*alike, *waived, *_notes_of_window(keys), *_notes_of_sight(keys))
     groups, draft = _without_draft(keys, groups)
     return ModelPositions(keys.arch, groups, notes, bool(keys.row.period), draft)
+
+
+def _attending(keys: _Keys, groups: tuple[LayerGroup, ...]) -> tuple[LayerGroup, ...]:
+    """Take layers that have no heads of keys out of groups: recurrent ones, and those without attention."""
+    counts = keys.of_arch.get("attention.head_count_kv")
+    idle = frozenset(layer for layer, heads in enumerate(counts) if not heads) if isinstance(counts, tuple) else ()
+    if not idle:
+        return groups
+    attending = (replace(group, layers=tuple(layer for layer in group.layers if layer not in idle)) for group in groups)
+    others = tuple(layer for group in groups for layer in group.layers if layer in idle)
+    alone = LayerGroup("text", "no attention", tuple(sorted(others)), (), values=keys.values)
+    return tuple(group for group in (*attending, alone) if group.layers)
 
 
 def _without_draft(
@@ -124,7 +132,7 @@ class _Keys(Fields):
         self.row = ARCHITECTURES.get(self.arch, Architecture((self.arch,), None))
         path = f"{self.arch}."
         self.of_arch = {key.removeprefix(path): value for key, value in head.keys.items() if key.startswith(path)}
-        self.windows = self.row.windows if "attention.sliding_window" in self.of_arch else {}
+        self.windows = self.row.windows if {**self.of_arch, **stated}.get("attention.sliding_window") else {}
         # Where no key has the period or the window, it is 0 in a row that has none.
         of_row = {"attention.sliding_window_pattern": self.row.period, "attention.sliding_window": self.row.window}
         defaults = {**DEFAULTS, **self.windows, **{name: value for name, value in of_row.items() if value}}
@@ -157,10 +165,11 @@ def _head_width(encoding: RotaryEncoding) -> int:
 def _logit_factor(keys: _Keys, dim: int, layers: int) -> float:
     """Return the factor of logits besides 1/√d."""
     if keys.row.scale == "key" and keys.states("attention.scale"):
-        scale = keys.real("attention.scale")
-        return scale * math.sqrt(dim) if scale else 1.0  # where it is 0, llama.cpp takes 1/√d
+        scale, usual = keys.real("attention.scale"), 1.0 / math.sqrt(dim)
+        # Where it is 0, llama.cpp takes 1/√d.
+        return scale / usual if scale and np.float32(scale) != np.float32(usual) else 1.0
     if keys.row.last and keys.states(LOG_MULTIPLIER):
-        times = 1.0 + keys.real(LOG_MULTIPLIER) * math.log(keys.real("rope.scaling.factor"))
+        times = 1.0 + keys.real(LOG_MULTIPLIER) * math.log(keys.real("rope.scaling.factor") or 1.0)
         return times * times
     if keys.row.scale == "layers" and layers == keys.row.largest:
         return math.sqrt(dim / (keys.integer("embedding_length") // keys.integer("attention.head_count")))
@@ -182,7 +191,22 @@ def _pairing(keys: _Keys) -> PairLayout:
             f"general.architecture must rotate queries and keys; {keys.arch!r} does not in llama.cpp. There is no "
             "rotation to read."
         )
+    if keys.row.rotating and keys.row.rotating != (count := keys.integer("block_count", most=MOST_LAYERS)):
+        raise ValueError(
+            f"general.architecture must rotate queries and keys; {keys.arch!r} of {count} layers does not in "
+            f"llama.cpp, where its model of {keys.row.rotating} alone does. There is no rotation to read."
+        )
     return keys.row.pairing
+
+
+def _rotation_of_sliding(keys: _Keys, pairing: PairLayout, full: RotaryEncoding) -> RotaryEncoding:
+    """The rotation of sliding layers; that of full ones where no layer has a window."""
+    if keys.row.windows and not keys.windows:
+        keys.used.update(OF_SLIDING)  # llama.cpp reads them with a window alone
+        return full
+    may_slide = keys.row.period or keys.row.varying or keys.arch not in ARCHITECTURES
+    slides = keys.windows or (may_slide and any(map(keys.states, OF_SLIDING)))
+    return _rotation(keys, pairing, "_swa") if slides else full
 
 
 def _rotation(keys: _Keys, pairing: PairLayout, suffix: str) -> RotaryEncoding:
@@ -209,23 +233,25 @@ def _rotation(keys: _Keys, pairing: PairLayout, suffix: str) -> RotaryEncoding:
 def _scaling(keys: _Keys, base: float) -> Scaling | None:
     kind, factor = keys.require("rope.scaling.type").value, keys.real("rope.scaling.factor")
     validation.choice(f"{keys.arch}.rope.scaling.type", kind, ("none", "linear", "yarn", "longrope"))
-    attention = keys.real("rope.scaling.attn_factor")
-    if kind == "longrope" or "rope_factors_long.weight" in keys.head.divisors:
+    attention, divisors = keys.real("rope.scaling.attn_factor"), keys.head.divisors
+    scaled = kind != "none" and factor not in (0.0, 1.0)
+    long = kind == "longrope" or "rope_factors_long.weight" in divisors
+    if (scaled and divisors) or (long and "rope_freqs.weight" in divisors):
+        raise ValueError(
+            f"{next(iter(sorted(divisors)))} must come without another scaling; this file has both. State one of them."
+        )
+    if long:
         return _long_rope(keys, attention)
-    if "rope_freqs.weight" in keys.head.divisors:
-        if kind == "yarn" or factor not in (0.0, 1.0):
-            raise ValueError(
-                "rope_freqs.weight must come without another scaling; this file has both. State one of them."
-            )
-        return recovered_scaling(keys.head.divisors["rope_freqs.weight"], base, _trained_length(keys))
-    if kind == "yarn" and factor not in (0.0, 1.0):
+    if scaled and kind == "yarn":
         return _yarn(keys, factor, attention)
     if attention != 1.0:
         raise ValueError(
             f"{keys.arch}.rope.scaling.attn_factor must be 1 without YaRN or LongRoPE; got {attention}. Look at the "
             "file."
         )
-    return None if kind == "none" or factor in (0.0, 1.0) else Linear(factor)
+    if "rope_freqs.weight" in divisors:
+        return recovered_scaling(divisors["rope_freqs.weight"], base, _trained_length(keys))
+    return Linear(factor) if scaled else None
 
 
 def _yarn(keys: _Keys, factor: float, attention: float) -> YaRN:
@@ -268,49 +294,6 @@ def _long_rope(keys: _Keys, attention: float) -> LongRoPE:
         if np.float32(scaling.attention_factor) == np.float32(attention):
             return scaling
     return replace(plain_scaling, attention=attention)
-
-
-def shortest_in_float32(value: float, in_file: Callable[[float], float]) -> float:
-    """Return the number of fewest digits whose `in_file` value rounds to the same float32 as that of `value`.
-
-    Example:
-        >>> shortest_in_float32(1.0000000497729746, lambda value: value / 1.1386294361119891)
-        1.0
-    """
-    shorter = (float(f"{value:.{digits}g}") for digits in range(1, 17))
-    return next((one for one in shorter if np.float32(in_file(one)) == np.float32(in_file(value))), value)
-
-
-def recovered_scaling(divisors: tuple[float, ...], base: float, length: int) -> Scaling:
-    """Recover the scaling from frequency divisors: Proportional, a published Llama 3 scaling, or a LongRoPE list."""
-    if max(divisors) >= STANDS_STILL:
-        return _proportional(divisors)
-    for high in (4.0, 1.0):
-        scaling = Llama3(factor=max(divisors), original=8192, low=1.0, high=high) if max(divisors) >= 1.0 else None
-        if scaling and np.allclose(divisors, divisors_of(scaling, 2 * len(divisors), base), rtol=TOLERANCE, atol=0.0):
-            return scaling
-    return LongRoPE(divisors, divisors, max(length, 2), max(length, 2), 1.0)
-
-
-def _proportional(divisors: tuple[float, ...]) -> Proportional:
-    """Return the Proportional scaling with these divisors: slowest pairs stand still, others are slowed alike."""
-    rotating = sum(divisor < STANDS_STILL for divisor in divisors)
-    if not rotating or len({*divisors[:rotating]}) > 1 or min(divisors[rotating:]) < STANDS_STILL:
-        raise ValueError(
-            "rope_freqs.weight must let the slowest pairs alone stand still, and slow the others alike, if its largest "
-            f"divisor is {STANDS_STILL:g} or more; got {validation.shown(divisors)}. Look at the file."
-        )
-    share, factor = rotating / len(divisors), shortest_in_float32(divisors[0], lambda factor: factor)
-    found = Proportional(share, factor)
-    whole = found.rotating(Geometric(2 * len(divisors))) == rotating
-    return found if whole else replace(found, fraction=math.nextafter(share, 1.0))
-
-
-def divisors_of(scaling: Scaling, dim: int, base: float) -> tuple[float, ...]:
-    """Return the divisor of each frequency; STANDS_STILL where a pair does not rotate."""
-    plain_frequencies = Geometric(dim, base)
-    pairs = zip(plain_frequencies.exact(), Rescaled(plain_frequencies, scaling).exact(), strict=True)
-    return tuple(float(EXACT.divide(before, after)) if after else STANDS_STILL for before, after in pairs)
 
 
 def _groups(
@@ -362,8 +345,8 @@ def _notes_of_sight(keys: _Keys) -> tuple[AsStated, ...]:
 
 
 def _slides(keys: _Keys, pattern: Any, count: int) -> tuple[bool, ...]:
-    """Return whether each layer slides: by a list, or all but every n-th."""
+    """Return whether each layer slides: by a list, or all but every n-th, all for 0."""
     if isinstance(pattern, tuple) and len(pattern) == count:
         return tuple(map(bool, pattern))
-    period = validation.integer(f"{keys.arch}.attention.sliding_window_pattern", pattern, 1, MOST_LAYERS)
-    return tuple((layer + 1) % period != 0 for layer in range(count))
+    period = validation.integer(f"{keys.arch}.attention.sliding_window_pattern", pattern, 0, MOST_LAYERS)
+    return tuple(not period or (layer + 1) % period != 0 for layer in range(count))

@@ -11,8 +11,8 @@ import numpy as np
 from posenc.core import validation
 from posenc.frequencies import Linear, LongRoPE, Proportional, YaRN
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
-from posenc.models.formats.gguf_read import STANDS_STILL, divisors_of
-from posenc.models.formats.single_rotation import SingleRotation, check_positions, layer_count, single_rotation
+from posenc.models.formats.gguf_divisors import STANDS_STILL, divisors_of
+from posenc.models.formats.single_rotation import SingleRotation, check_one_part, layer_count, single_rotation
 from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
 
 
@@ -44,11 +44,10 @@ def to_gguf(
         >>> to_gguf(from_gguf(head), "qwen3", context_length=40960)[0]["qwen3.rope.freq_base"]
         1000000.0
     """
-    check_positions(positions)
+    check_one_part(positions, "GGUF")
     validation.integer("context_length", context_length, 1, 2**31)
     validation.text("arch", arch)
-    rotations = _rotations(positions, arch)
-    full, sliding = rotations[0], rotations[-1]
+    full, sliding = _full_and_sliding(_rotations(positions, arch), arch)
     keys, tensors = _scaling_keys(full)
     keys |= {"block_count": layer_count(positions), "context_length": context_length, **_widths(full, "")}
     keys |= _scale_of_logits(positions, arch, full.dim)
@@ -59,8 +58,6 @@ def to_gguf(
                 "out."
             )
         keys |= _widths(sliding, "_swa")
-        slides = frozenset(sliding.group.layers)
-        keys["attention.sliding_window_pattern"] = [layer in slides for layer in range(layer_count(positions))]
     keys |= _windows(positions, arch)
     named = {"general.architecture": arch, **{f"{arch}.{name}": value for name, value in keys.items()}}
     return named, {name: np.array(values, np.float32) for name, values in tensors.items()}
@@ -70,7 +67,7 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     """Return the rotations of one or two kinds of layers; ValueError where the architecture makes others."""
     groups = [single_rotation(replace(group, logit_factor=1.0), "GGUF") for group in positions.groups]
     row = ARCHITECTURES.get(arch)
-    if row is None or row.pairing is None or row.varying or row.windows or row.windowed:
+    if row is None or row.pairing is None or row.varying or row.windows or row.windowed or row.rotating:
         raise ValueError(
             f"arch must be one that rotates all layers alike; got {arch!r}. Choose 'llama' or 'qwen3', say."
         )
@@ -94,6 +91,24 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     return rotations
 
 
+def _full_and_sliding(rotations: list[SingleRotation], arch: str) -> tuple[SingleRotation, SingleRotation]:
+    """Return the rotation of layers without a window, and of those with one; the same twice where all rotate alike."""
+    first, last = rotations[0], rotations[-1]
+    if first.group.encodings == last.group.encodings:
+        return first, last
+    if not ARCHITECTURES[arch].period:
+        raise ValueError(
+            "arch must be one with sliding layers, such as 'gpt-oss', where two kinds of layers rotate differently; "
+            f"got {arch!r}, in which llama.cpp rotates all alike. Choose the architecture of the model."
+        )
+    if (first.group.window is None) is (last.group.window is None):
+        raise ValueError(
+            "window must be in one of two kinds of layers that rotate differently to be written as GGUF; got "
+            f"{first.group.window} and {last.group.window}. It has no keys for that."
+        )
+    return (first, last) if first.group.window is None else (last, first)
+
+
 def _windows(positions: ModelPositions, arch: str) -> dict[str, Any]:
     """Return the keys of the window and of the layers that have it, for architectures that read them from keys."""
     windows = windows_of_layers(positions)
@@ -113,7 +128,8 @@ def _windows(positions: ModelPositions, arch: str) -> dict[str, Any]:
             f"window must be one for {arch!r}, of keys before the query; got {', '.join(map(str, sizes))}. GGUF has no "
             "keys for that."
         )
-    slides = [windows["text", layer] is not None for layer in range(layer_count(positions))]
+    (part,) = positions.parts
+    slides = [windows[part, layer] is not None for layer in range(layer_count(positions))]
     return {"attention.sliding_window": window.before + 1, "attention.sliding_window_pattern": slides}
 
 
