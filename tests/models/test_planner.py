@@ -209,6 +209,41 @@ def test_a_scaling_that_is_in_the_file_already_is_counted_once(more):
     assert plan_context(config | {"max_position_embeddings": 5000}, length=5000).trained == 5000
 
 
+def test_a_dynamic_scaling_stretches_as_it_is():
+    """Its frequencies follow the length: no pair reaches an angle that a plain rotation of 4,096 has not shown."""
+    config = LLAMA | {"rope_scaling": {"type": "dynamic", "factor": 4.0}}
+    (only,) = plan_context(config, length=16384).candidates
+    assert only.candidate.encoding.scaling == DynamicNTK(4.0, 4096, 16384)
+    new_way = {one.candidate.name: one.figures for one in plan_context(LLAMA, length=16384).candidates}["dynamic"]
+    assert only.figures == new_way
+    assert only.checked == "read back through from_config: the same encodings"
+    text = dict(only.snippets)["transformers"].removeprefix("config.json: ")
+    assert from_config({**config, **json.loads(text)}) == from_config(config)
+
+
+def test_layers_whose_window_lies_within_the_trained_length_need_no_plan():
+    """Mistral 7B v0.1: a key lies at most 4,095 positions before its query, however long the text."""
+    mistral = LLAMA | {"model_type": "mistral", "max_position_embeddings": 32768}
+    with pytest.raises(ValueError, match=r"^length must bring distances .* in 32,768 positions; got 65,536, where que"):
+        plan_context(mistral | {"sliding_window": 4096}, length=65536)
+    for far in ({"sliding_window": None}, {"sliding_window": 65536}):
+        assert plan_context(mistral | far, length=65536).candidates[-1].figures.unseen
+    assert plan_context(mistral | {"sliding_window": 4096}, length=32768).candidates[0].figures.unseen == 0
+
+
+def test_a_factor_of_logits_that_follows_the_scaling_is_said():
+    """DeepSeek-V3 multiplies logits by (0.1·mscale_all_dim·ln(factor) + 1)², which a larger factor changes."""
+    scaling = {"rope_type": "yarn", "factor": 40.0, "original_max_position_embeddings": 4096, "mscale": 1.0}
+    config = LLAMA | {"model_type": "deepseek_v3", "max_position_embeddings": 163840}
+    for mscale_all_dim, said in (
+        (1.0, "; logits are multiplied by 2.068 besides 1/√d, and by 1.874 before"),
+        (0.0, ""),
+    ):
+        keys = config | {"rope_scaling": scaling | {"mscale_all_dim": mscale_all_dim}}
+        larger = plan_context(keys, length=327680).candidates[0]
+        assert larger.checked == f"read back through from_config: the same encodings{said}"
+
+
 def test_what_needs_no_plan_and_what_has_none():
     (only,) = plan_context(LLAMA, length=2048).candidates
     assert (only.candidate.name, only.figures.unseen, only.figures.short) == ("as it is", 0, 0.0)

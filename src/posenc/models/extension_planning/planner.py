@@ -15,8 +15,9 @@ from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.extension_planning.metrics import LONGEST, Figures, base_bound, figures
 from posenc.models.extension_planning.snippets import Target, rewrapped, sees_whole_context, snippets
-from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.model_positions import Chunks, LayerGroup, ModelPositions
 from posenc.models.pair_rotation import pair_rotation, unwrapped
+from posenc.models.served_length import served_at
 
 #: Beyond this the search for the least base takes too long to be waited for.
 LONGEST_BOUND = 1 << 17
@@ -49,7 +50,7 @@ _PLAIN = "none: nothing is changed, and what lies beyond the trained length was 
 def scaling_candidates(encoding: RoPE, trained: int, length: int, typical: int) -> tuple[ScalingCandidate, ...]:
     """The candidates that are known for this rotation, the unchanged one first."""
     stretch = length / trained
-    unchanged = ScalingCandidate(UNCHANGED, encoding, encoding, _PLAIN, "arithmetic")
+    unchanged = ScalingCandidate(UNCHANGED, served_at(encoding, length), encoding, _PLAIN, "arithmetic")
     if stretch <= 1:
         return (unchanged,)
     scaling = encoding.scaling
@@ -188,7 +189,7 @@ def plan_context(
 
     Raises:
         ValueError: A length is out of range, a key of the config cannot be read, or the layers that see the whole
-            context do not rotate by one plain RoPE.
+            context do not rotate by one plain RoPE, or have a window within the trained length.
         TypeError: A length is no whole number, or `config` is no config.
 
     Example:
@@ -212,6 +213,7 @@ def plan_context(
         trained, trained_from = _length_of_file(group, inner.scaling)
     else:
         trained, trained_from = validation.integer("trained", trained, 2, LONGEST), "stated by the caller"
+    _require_unseen_distances(group, trained, length)
     typical = min(4096, trained) if typical is None else validation.integer("typical", typical, 2, LONGEST)
     target = Target(positions, group, inner, length)
     candidates = scaling_candidates(inner, trained, length, typical)
@@ -221,6 +223,17 @@ def plan_context(
     return ContextPlan(
         positions.model_type, encoding, trained, trained_from, length, typical, bound, tuple(ranked), left
     )
+
+
+def _require_unseen_distances(group: LayerGroup, trained: int, length: int) -> None:
+    """Refuse a longer length for layers whose windows keep every distance within the trained one."""
+    window = group.window
+    farthest = None if window is None else window.size - 1 if isinstance(window, Chunks) else window.before
+    if farthest is not None and farthest < trained < length:
+        raise ValueError(
+            f"length must bring distances that the layers have not seen in {trained:,} positions; got {length:,}, "
+            f"where queries see {window}. There is nothing to plan."
+        )
 
 
 def _length_of_file(group: LayerGroup, scaling: Scaling | None) -> tuple[int, str]:

@@ -16,6 +16,7 @@ from posenc.models.config.rope_parameters import ROPE_TYPES, TRAINED
 from posenc.models.config.rope_scaling import rope_parameters_of
 from posenc.models.formats.hugging_face import OLDER_KEYS, rope_parameters_of_group
 from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.served_length import served_at
 
 #: Keys of rope_parameters that belong to a scaling, and are replaced with it.
 SCALING_KEYS = frozenset({"rope_type", "type"}).union(*(rope_type.fields for rope_type in ROPE_TYPES.values())) - {
@@ -70,7 +71,7 @@ def config_of(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[
     # The dynamic type counts from the length in the file, which must stay the trained one.
     scaling = target.new.scaling
     longest = scaling.original if isinstance(scaling, DynamicNTK) else target.length
-    if target.replaced() == target.positions.groups:
+    if served_at(target.replaced(), target.length) == served_at(target.positions.groups, target.length):
         return {**data, "max_position_embeddings": longest}
     old = data.get("rope_parameters")
     if nested:
@@ -108,12 +109,22 @@ def snippets(data: Mapping[str, Any], target: Target) -> tuple[dict[str, str], s
         if [group.encodings for group in read.groups] == [group.encodings for group in aim.replaced()]:
             more = aim.replaced() != replace(target, windows=False).replaced()
             note = "; layers with a window rotate by the same keys, and change with the others" if more else ""
+            note += _of_logits(target.positions, read)
             texts = _texts(config, aim)
             if target.positions.model_type in LONGROPE_ALONE and target.new.scaling is not None:
                 return {name: texts[name] for name in texts if name == "llama.cpp"}, REFUSED
             return texts, f"read back through from_config: the same encodings{note}"
         problem = problem or "read back, the config does not say the same"
     return {}, f"none: {problem}"
+
+
+def _of_logits(before: ModelPositions, after: ModelPositions) -> str:
+    """Say where the class makes another factor of logits of the new keys, as in multi-head latent attention."""
+    factors = [(one.logit_factor, other.logit_factor) for one, other in zip(before.groups, after.groups, strict=True)]
+    changed = dict.fromkeys(pair for pair in factors if pair[0] != pair[1])
+    return "".join(
+        f"; logits are multiplied by {new:.4g} besides 1/√d, and by {old:.4g} before" for old, new in changed
+    )
 
 
 def _texts(config: Mapping[str, Any], target: Target) -> dict[str, str]:
