@@ -104,6 +104,17 @@ def test_scales_of_blocks_stay_where_rows_move_inside_and_are_refused_where_bloc
         plan_conversion(path, heads=HeadShape(heads=1, kv_heads=1, head_dim=256), **HOW)
 
 
+def test_the_scale_of_a_single_block_stays(tmp_path):
+    """Keys of one head, or of two of 64 channels, have 128 rows: every order of them is inside the block."""
+    shape = HeadShape(heads=4, kv_heads=2, head_dim=64)
+    tensors = {f"{OWN}{part}_proj.weight": np.zeros((rows, 4), np.int8) for part, rows in (("q", 256), ("k", 128))}
+    scales = {"q": np.ones((2, 3), np.float32), "k": np.arange(3, dtype=np.float32).reshape(1, 3)}
+    tensors |= {f"{OWN}{part}_proj.weight_scale_inv": scale for part, scale in scales.items()}
+    plan, found = converted(tmp_path, tensors, shape)
+    assert np.array_equal(found[f"{OWN}k_proj.weight_scale_inv"], scales["k"])
+    assert any(step.reason == "rows move inside its one block" for step in plan.stays)
+
+
 def test_multi_head_latent_attention_moves_its_two_slices_alone(tmp_path):
     rng = np.random.default_rng(3)
     heads, nope, rope, latent = 12, 4, 6, 10

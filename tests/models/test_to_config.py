@@ -99,6 +99,18 @@ def test_the_share_of_a_head_is_left_out_where_the_class_states_a_width():
         from_config({"model_type": "deepseek_v3", **BASE, **stated})
 
 
+def test_a_trained_length_that_the_class_takes_beside_its_rope_parameters():
+    """Phi-3's class has one of 4,096 by default, which wins over rope_parameters (`standardize_rope_params`)."""
+    lists = {"short_factor": [1.0, 1.0, 1.0, 1.0], "long_factor": [1.0, 2.0, 4.0, 8.0]}
+    config = {"model_type": "phi3", **BASE, "max_position_embeddings": 32768, "rope_theta": 1e4}
+    for trained in (2048, 4096, 8192):
+        scaling = LongRoPE(*map(tuple, lists.values()), trained, 32768, 32768 / trained)
+        made = to_config(of(RoPE(dim=8, pairing="halves", scaling=scaling)), config)
+        assert from_config(made).groups[0].encodings[0].scaling == scaling
+        assert made.get("original_max_position_embeddings") == (None if trained == 4096 else trained)
+        assert made["rope_parameters"]["original_max_position_embeddings"] == trained
+
+
 def test_what_multiplies_queries_and_logits_is_written_or_refused():
     heads = {**BASE, "head_dim": 8}
     scaled = {"rope_parameters": {**YARN, "rope_theta": 1e6, "llama_4_scaling_beta": 0.1}}

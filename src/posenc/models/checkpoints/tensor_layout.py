@@ -120,6 +120,8 @@ def _fitted(name: str, move: Move, moves: str, shapes: Shapes, module: str) -> t
 
 def _block_scaled(name: str, move: Move, count: int, rows: int) -> tuple[str, Move | None]:
     """Scales of square blocks: they move where whole blocks do, and stay where rows move inside blocks."""
+    if count == 1:
+        return "rows move inside its one block", None
     blocks = [1 << power for power in range(3, 13) if math.ceil(rows / (1 << power)) == count]
     if len(blocks) != 1:
         raise ValueError(

@@ -12,13 +12,14 @@ from posenc.encodings.rotates.temperature import StepTemperature
 from posenc.models.config.json_file import load_config
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.reader import from_config
+from posenc.models.config.rope_parameters import TRAINED
 from posenc.models.config.rope_scaling import rope_parameters_of
 from posenc.models.formats.single_rotation import check_positions
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import unwrapped
 
 #: Keys of older files, which would win over rope_parameters or contradict it.
-OLDER_KEYS = ("rope_scaling", "rope_theta", "original_max_position_embeddings")
+OLDER_KEYS = ("rope_scaling", "rope_theta", TRAINED)
 #: The key of the share of a head that rotates.
 SHARE = "partial_rotary_factor"
 #: Keys of a rotation next to rope_parameters, in older files of several model types.
@@ -72,8 +73,9 @@ def to_config(
     part = positions.main_part
     groups = positions.of(part)
     wanted, problem = _by_layer(groups), ""
-    for rope_parameters in _candidates(groups):
-        written = _with_rope_parameters(data, rope_parameters)
+    candidates = _candidates(groups)
+    for rope_parameters, beside in ((rope, beside) for beside in (False, True) for rope in candidates):
+        written = _with_rope_parameters(data, rope_parameters, beside=beside)
         try:
             read = from_config(written, length=length, types=types)
         except (ValueError, TypeError) as error:
@@ -118,11 +120,15 @@ def _candidates(groups: tuple[LayerGroup, ...]) -> list[dict[str, Any]]:
     return candidates
 
 
-def _with_rope_parameters(data: Mapping[str, Any], rope_parameters: dict[str, Any]) -> dict[str, Any]:
+def _with_rope_parameters(
+    data: Mapping[str, Any], rope_parameters: dict[str, Any], *, beside: bool = False
+) -> dict[str, Any]:
+    """Write rope_parameters, with the trained length `beside` them too, as classes such as Phi-3's take it first."""
     if isinstance(data.get("text_config"), Mapping):
-        return {**data, "text_config": _with_rope_parameters(data["text_config"], rope_parameters)}
+        return {**data, "text_config": _with_rope_parameters(data["text_config"], rope_parameters, beside=beside)}
     kept = {key: value for key, value in data.items() if key not in OUTER_KEYS}
-    return {**kept, "rope_parameters": rope_parameters}
+    trained = {TRAINED: rope_parameters[TRAINED]} if beside and TRAINED in rope_parameters else {}
+    return {**kept, **trained, "rope_parameters": rope_parameters}
 
 
 def _by_layer(groups: tuple[LayerGroup, ...]) -> dict[int, tuple[Any, ...]]:
