@@ -75,6 +75,29 @@ def test_the_head_is_what_the_gguf_package_reads(tmp_path):
     assert head.divisors == {"rope_freqs.weight": tuple(reader.tensors[0].data.tolist())}
 
 
+def test_a_model_in_several_files_is_read_whole(tmp_path):
+    """gguf-split puts all keys into the first, and tensors where they come: divisors may lie in any."""
+    divisors = {"rope_freqs.weight": divisors_of(Llama3(8.0, 8192), 8, 5e5)}
+    first, second, third = (tmp_path / f"a-{part:05d}-of-00003.gguf" for part in (1, 2, 3))
+    written(first, llama() | {"split.no": 0, "split.count": 3})
+    (alone,) = from_gguf(first).groups
+    assert alone.encodings == (RoPE(dim=8, base=5e5, pairing="adjacent"),)
+    missing = "split.count = 3: divisors of frequencies may lie in the files that are missing (2)"
+    assert from_gguf(first).not_read == (missing,)
+    written(second, {"general.architecture": "llama", "split.no": 1, "split.count": 3}, divisors)
+    for path in (first, second):
+        found = from_gguf(path)
+        assert found.groups[0].encodings[0].scaling == Llama3(factor=8.0, original=8192)
+        assert found.not_read == ()  # of the third nothing is needed
+    written(third, {"general.architecture": "llama", "split.no": 2, "split.count": 3}, {"output.weight": [1.0]})
+    assert read_gguf(third) == read_gguf(first)
+    assert set(read_gguf(first).stored) == {"rope_freqs.weight", "token_embd.weight", "output.weight"}
+    assert read_gguf(first).stored["output.weight"].path == third
+    other = tmp_path / "renamed.gguf"
+    other.write_bytes(first.read_bytes())
+    assert from_gguf(other).not_read == (missing,)
+
+
 SCALINGS = (
     None,
     Linear(factor=8.0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import re
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,19 +40,30 @@ class GGUFHead:
         divisors: Of frequencies: the small tensors rope_freqs.weight, rope_factors_long.weight and
             rope_factors_short.weight that are there.
         stored: Where each tensor lies in the file, by name.
+        missing_parts: Of a model in several files, how many of them were not found beside the file that was read.
     """
 
     keys: dict[str, Any]
     tensors: tuple[str, ...]
     divisors: dict[str, tuple[float, ...]]
     stored: dict[str, StoredTensor] = field(default_factory=dict, repr=False, compare=False)
+    missing_parts: int = 0
 
 
 def read_gguf(path: str | Path) -> GGUFHead:
-    """Read the head of a GGUF file (version 2 or 3, little-endian); weights are not touched. ValueError in one line."""
+    """Read the head of a GGUF file (version 2 or 3, little-endian); weights are not touched. ValueError in one line.
+
+    The other parts of a model that was split into several files are read with it where they lie beside it.
+    """
     if not isinstance(path, str | Path):
         raise TypeError(f"file must be a path or a head that was read; got {validation.shown(path)}. Give a path.")
     path = Path(path)
+    head = _one_file(path)
+    count = head.keys.get("split.count")
+    return _with_other_parts(path, head, count) if isinstance(count, int) and count > 1 else head
+
+
+def _one_file(path: Path) -> GGUFHead:
     if plain_file.plain_size(path) < 24:
         raise _bad(path, "it is too short")
     with plain_file.opened(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -59,6 +71,23 @@ def read_gguf(path: str | Path) -> GGUFHead:
             return _Reader(path, data).head()
         except (struct.error, UnicodeDecodeError, OverflowError):
             raise _bad(path, "it is cut off or damaged") from None
+
+
+def _with_other_parts(path: Path, head: GGUFHead, count: int) -> GGUFHead:
+    """Merge the heads of all parts that are there, by the names that llama.cpp gives them; the first has the keys."""
+    end = f"-of-{count:05d}.gguf"
+    named = re.compile(rf"{re.escape(path.name.removesuffix(end)[:-5])}\d{{5}}{re.escape(end)}")
+    others = [other for other in path.parent.iterdir() if named.fullmatch(other.name) and other.is_file()]
+    heads = {path: head} | {other: _one_file(other) for other in others if other != path}
+    parts = [heads[other] for other in sorted(heads)]
+    tensors: list[str] = []
+    divisors: dict[str, tuple[float, ...]] = {}
+    stored: dict[str, StoredTensor] = {}
+    for one in parts:
+        tensors += one.tensors
+        divisors |= one.divisors
+        stored |= one.stored
+    return GGUFHead(parts[0].keys, tuple(tensors), divisors, stored, count - len(parts))
 
 
 class _Reader:

@@ -88,7 +88,7 @@ def from_gguf(
     keys.options.refuse_unread()
     waived = waived_notes((f"{keys.arch}.{key}", head.keys[f"{keys.arch}.{key}"]) for key in unread)
     alike = (Waived("what layers do differently is waived: each is read as a full one"),) if keys.row.varying else ()
-    notes = (*alike, *waived, *_notes_of_window(keys), *_notes_of_sight(keys))
+    notes = (*alike, *waived, *_notes_of_window(keys), *_notes_of_sight(keys), *_notes_of_parts(head))
     groups, draft = _without_draft(keys, groups)
     return ModelPositions(keys.arch, groups, notes, bool(keys.row.period), draft)
 
@@ -342,6 +342,14 @@ def _notes_of_sight(keys: _Keys) -> tuple[AsStated, ...]:
     if keys.arch in ALWAYS_BOTH_SIDES or causal is (keys.arch not in BOTH_SIDES):
         return ()
     return (AsStated(f"{keys.where}{name} = {causal}: {NO_LATER_KEYS if causal else LATER}"),)
+
+
+def _notes_of_parts(head: GGUFHead) -> tuple[NotRead, ...]:
+    """A note on files that are not there, in which divisors of frequencies may lie."""
+    if not head.missing_parts or head.divisors:
+        return ()
+    said = f"split.count = {head.keys['split.count']}: divisors of frequencies may lie in the files that are missing"
+    return (NotRead(f"{said} ({head.missing_parts})"),)
 
 
 def _slides(keys: _Keys, pattern: Any, count: int) -> tuple[bool, ...]:
