@@ -12,7 +12,7 @@ import pytest
 
 from posenc import Partial, RoPE
 from posenc.diagnosis import diagnose
-from posenc.frequencies import Clipped, Geometric, Linear, Llama3, LongRoPE, Proportional, Resonance, YaRN
+from posenc.frequencies import Clipped, DynamicNTK, Geometric, Linear, Llama3, LongRoPE, Proportional, Resonance, YaRN
 from posenc.models import LayerGroup, ModelPositions, diff, from_config, from_gguf, from_megatron, from_meta, to_gguf
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_divisors import divisors_of, recovered_scaling
@@ -550,6 +550,16 @@ def test_what_the_format_cannot_say_is_refused(positions, arch, says):
     with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
         to_gguf(positions, arch, context_length=64)
     assert str(caught.value).startswith(says)
+
+
+def test_a_dynamic_scaling_is_written_for_lengths_at_which_it_is_none():
+    """llama.cpp has one set of frequencies; those of one length, even the trained one, are wrong at another."""
+    for served in (64, 256):
+        encoding = RoPE(dim=8, pairing="halves", scaling=DynamicNTK(factor=4.0, original=64, length=served))
+        keys, tensors = to_gguf(rotating(encoding), "qwen3", context_length=64)
+        assert (keys["qwen3.rope.scaling.type"], tensors) == ("none", {})
+        with pytest.raises(ValueError, match=r"^scaling must not follow the length up to 65 to be written as GGUF"):
+            to_gguf(rotating(encoding), "qwen3", context_length=65)
 
 
 def test_a_longrope_is_read_as_it_was_written():

@@ -11,7 +11,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from posenc import Partial, RoPE
-from posenc.frequencies import Linear, Llama3, YaRN
+from posenc.frequencies import DynamicNTK, Linear, Llama3, LongRoPE, YaRN
 from posenc.models import LayerGroup, ModelPositions, from_onnx, to_onnx
 
 ENCODINGS = [
@@ -77,6 +77,21 @@ def test_nodes_are_layers_and_what_differs_is_apart():
     first, other = from_onnx(model).groups
     assert (first.layers, first.encodings) == ((0,), (RoPE(dim=8, pairing="halves"),))
     assert (other.layers, other.encodings) == ((1,), (RoPE(dim=8, pairing="adjacent"),))
+
+
+@pytest.mark.parametrize(
+    "scaling",
+    [DynamicNTK(4.0, 64, 128), DynamicNTK(4.0, 64, 64), LongRoPE((1.0,) * 4, (2.0,) * 4, 64, 128, 1.0)],
+    ids=["dynamic", "dynamic-trained", "longrope"],
+)
+def test_frequencies_that_follow_the_length_have_no_one_cache(scaling):
+    """Rows of one cache are for every length: dynamic NTK and LongRoPE rotate short prompts by other frequencies."""
+    positions = positions_of(RoPE(dim=8, pairing="halves", scaling=scaling))
+    with pytest.raises(ValueError, match=r"^scaling must not follow the length up to 128 to be written as ONNX"):
+        to_onnx(positions, length=128, heads=1)
+    assert from_onnx(to_onnx(positions, length=64, heads=1)).groups[0].encodings == (RoPE(dim=8, pairing="halves"),)
+    same = LongRoPE((2.0,) * 4, (2.0,) * 4, 64, 128, 2.0)
+    assert to_onnx(positions_of(RoPE(dim=8, scaling=same)), length=128, heads=1)
 
 
 def test_refusals(tmp_path):

@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 
 from posenc.core import validation
-from posenc.frequencies import Linear, LongRoPE, Proportional, YaRN
+from posenc.frequencies import DynamicNTK, Linear, LongRoPE, Proportional, YaRN
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_divisors import STANDS_STILL, divisors_of
-from posenc.models.formats.single_rotation import SingleRotation, check_one_part, layer_count, single_rotation
+from posenc.models.formats.single_rotation import (
+    SingleRotation,
+    check_one_part,
+    layer_count,
+    refuse_other_lengths,
+    single_rotation,
+)
 from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
 
 
@@ -48,7 +54,7 @@ def to_gguf(
     validation.integer("context_length", context_length, 1, 2**31)
     validation.text("arch", arch)
     full, sliding = _full_and_sliding(_rotations(positions, arch), arch)
-    keys, tensors = _scaling_keys(full)
+    keys, tensors = _scaling_keys(full, context_length)
     keys |= {"block_count": layer_count(positions), "context_length": context_length, **_widths(full, "")}
     keys |= _scale_of_logits(positions, arch, full.dim)
     if full.group.encodings != sliding.group.encodings:
@@ -160,10 +166,12 @@ def _widths(rotation: SingleRotation, suffix: str) -> dict[str, Any]:
     }
 
 
-def _scaling_keys(rotation: SingleRotation) -> tuple[dict[str, Any], dict[str, tuple[float, ...]]]:
+def _scaling_keys(rotation: SingleRotation, context_length: int) -> tuple[dict[str, Any], dict[str, tuple[float, ...]]]:
     """Return a rotation's keys under rope.scaling, and its tensors of frequency divisors by name."""
     scaling = rotation.scaling
-    if scaling is None:
+    if isinstance(scaling, DynamicNTK):
+        refuse_other_lengths(rotation, context_length, "GGUF")
+    if scaling is None or isinstance(scaling, DynamicNTK):
         return {"rope.scaling.type": "none"}, {}
     if isinstance(scaling, Linear):
         return {"rope.scaling.type": "linear", "rope.scaling.factor": scaling.factor}, {}

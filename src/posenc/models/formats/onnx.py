@@ -18,8 +18,9 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.models.config.fields import stated_values
 from posenc.models.config.layer_type_rules import MOST_LAYERS
 from posenc.models.formats.onnx_caches import rotations_of_caches
-from posenc.models.formats.single_rotation import only_rotation
+from posenc.models.formats.single_rotation import only_rotation, refuse_other_lengths
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
+from posenc.models.served_length import served_at
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
@@ -69,12 +70,14 @@ def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto
     single = only_rotation(positions, "ONNX", of_all_layers=True)
     length, heads = validation.integer("length", length, 1, 1 << 24), validation.integer("heads", heads, 1, 1 << 16)
     validation.size("length", length * single.width)
+    refuse_other_lengths(single, length, "ONNX")
     if single.start:
         raise ValueError(
             f"start must be 0 for ONNX, whose operator rotates the first channels; got {single.start}. "
             "Move the channels first."
         )
-    rotation = single.group.encodings[0].rotation(np.arange(length), dtype=np.float32)  # type: ignore[attr-defined]
+    encoding = served_at(single.group.encodings[0], length)
+    rotation = encoding.rotation(np.arange(length), dtype=np.float32)  # type: ignore[attr-defined]
     node = helper.make_node(
         "RotaryEmbedding",
         ["x", "cos_cache", "sin_cache", "position_ids"],

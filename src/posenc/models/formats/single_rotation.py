@@ -12,6 +12,8 @@ from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
+from posenc.models.pair_rotation import unwrapped
+from posenc.models.served_length import other_lengths, served_at
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,17 @@ def check_one_part(positions: Any, form: str) -> None:
         raise ValueError(
             f"positions must be of one part to be written as {form}; got {', '.join(positions.parts)}. Give one: "
             f"ModelPositions(model.model_type, model.of({positions.main_part!r}))."
+        )
+
+
+def refuse_other_lengths(rotation: SingleRotation, longest: int, form: str) -> None:
+    """Raise a ValueError where frequencies follow the length up to `longest`, of which `form` holds one set alone."""
+    encoding = rotation.group.encodings[0]
+    lengths = (*other_lengths(encoding, served=longest), longest)
+    if len({unwrapped(served_at(encoding, length)).frequencies.exact() for length in lengths}) > 1:  # type: ignore[union-attr]
+        raise ValueError(
+            f"scaling must not follow the length up to {longest:,} to be written as {form}, which holds one set of "
+            f"frequencies; got {rotation.scaling!r:.100}. Write those of one length: NTKAware, or equal lists."
         )
 
 
