@@ -229,6 +229,10 @@ def test_layers_whose_window_lies_within_the_trained_length_need_no_plan():
     for far in ({"sliding_window": None}, {"sliding_window": 65536}):
         assert plan_context(mistral | far, length=65536).candidates[-1].figures.unseen
     assert plan_context(mistral | {"sliding_window": 4096}, length=32768).candidates[0].figures.unseen == 0
+    compressed = plan_context(
+        {"model_type": "deepseek_v4"}, length=1 << 19, trained=16384
+    )  # sees them besides a window
+    assert len(compressed.candidates) > 1
 
 
 def test_a_factor_of_logits_that_follows_the_scaling_is_said():
