@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -102,6 +104,42 @@ def test_scales_of_blocks_stay_where_rows_move_inside_and_are_refused_where_bloc
     path = checkpoints.saved(tmp_path / "wide.safetensors", tensors)
     with pytest.raises(ValueError, match=r"rows of one block would come from several. Convert before quantising"):
         plan_conversion(path, heads=HeadShape(heads=1, kv_heads=1, head_dim=256), **HOW)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "name", "grouped"),
+    [
+        ("gpt_neox", "gpt_neox.layers.0.attention.query_key_value", True),
+        ("phi3", "model.layers.0.self_attn.qkv_proj", False),
+        ("modernbert", "model.layers.0.attn.Wqkv", False),
+    ],
+)
+def test_a_fused_projection_has_the_order_of_its_types_code(tmp_path, model_type, name, grouped):
+    """With as many keys as queries both orders have the same shape, and the wrong one comes back byte for byte too."""
+    path = checkpoints.saved(tmp_path / "model.safetensors", {f"{name}.weight": np.zeros((3 * 32, 6), np.float32)})
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"model_type": model_type}))
+    for said in (True, False):
+        shape = HeadShape(heads=4, kv_heads=4, head_dim=8, grouped=said)
+        options = {"heads": shape, "source": "halves", "target": "adjacent", "config": config}
+        if said == grouped:
+            assert plan_conversion(path, **options).moves
+        else:
+            with pytest.raises(
+                ValueError, match=rf"^grouped must be {grouped} for '{model_type}', whose {name}\.weight"
+            ):
+                plan_conversion(path, **options)
+
+
+def test_the_parts_of_codegens_projection_are_refused(tmp_path):
+    """It holds queries, values and keys of a quarter of the heads, four times over."""
+    tensors = {"transformer.h.0.attn.qkv_proj.weight": np.zeros((3 * 32, 6), np.float32)}
+    path = checkpoints.saved(tmp_path / "model.safetensors", tensors)
+    (tmp_path / "config.json").write_text('{"model_type": "codegen"}')
+    for grouped in (True, False):
+        shape = HeadShape(heads=4, kv_heads=4, head_dim=8, grouped=grouped)
+        with pytest.raises(ValueError, match=r"qkv_proj\.weight must be split into queries, keys and values first"):
+            plan_conversion(path, heads=shape, **HOW, config=tmp_path)
 
 
 def test_the_scale_of_a_single_block_stays(tmp_path):

@@ -23,7 +23,7 @@ from posenc.diagnosis.row_orders import (
 )
 from posenc.models.checkpoints import tensor_names
 from posenc.models.checkpoints.conversion_plan import contents_of
-from posenc.models.checkpoints.head_shape import HeadShape
+from posenc.models.checkpoints.head_shape import GROUPED, HeadShape
 from posenc.models.checkpoints.row_permutation import row_order
 from posenc.models.checkpoints.stored_rows import StoredTensor
 from posenc.models.checkpoints.tensor_layout import Shapes, move_of
@@ -38,8 +38,6 @@ OUTPUTS = ("o_proj", "wo", "out_proj", "dense", "to_out", "linear_proj", "linear
 NO_ROWS = frozenset({"rotary_emb", "inv_freq", "relative_attention_bias"})
 #: Projections of T5, whose names are too short to be known anywhere else.
 SHORT = {"q": "query", "k": "key"}
-#: Types whose projection of queries, keys and values has one group of heads after another.
-GROUPED = frozenset({"gpt_neox", "gpt_neox_japanese", "falcon", "bloom", "internlm2", "persimmon"})
 #: Types whose projections are Conv1D of transformers, (in, out).
 CONV1D = frozenset({"gpt2", "imagegpt", "decision_transformer"})
 

@@ -11,7 +11,8 @@ from typing import Any
 from posenc.core import validation
 from posenc.core.rotation import PairLayout
 from posenc.models.checkpoints import tensor_names
-from posenc.models.checkpoints.head_shape import HeadShape
+from posenc.models.checkpoints.head_shape import CONCATENATED, GROUPED, IN_PARTS, HeadShape
+from posenc.models.checkpoints.row_permutation import Fused
 from posenc.models.checkpoints.tensor_layout import Move, Shapes, move_of
 from posenc.models.config.converted_type import as_converted_from, converted_type, layout_of
 from posenc.models.config.json_file import load_config
@@ -123,8 +124,8 @@ def plan_conversion(
         The plan, with a step for each tensor.
 
     Raises:
-        ValueError: A layout is unknown or the same twice, the config contradicts `source`, the files are damaged or no
-            safetensors, or a tensor that may have to move with queries and keys is not known.
+        ValueError: A layout is unknown or the same twice, the config contradicts `source` or `grouped` of `heads`, the
+            files are damaged or no safetensors, or a tensor that may have to move with queries and keys is not known.
     """
     path = Path(path)
     for name, layout in (("source", source), ("target", target)):
@@ -142,6 +143,8 @@ def plan_conversion(
         raise ValueError(contradiction)
     files, entries = contents_of(path)
     steps = _Planner(source, target, heads, under, tuple(leave)).steps(entries)
+    if config_path.is_file():
+        _check_fused(as_converted_from(load_config(config_path))[0], steps)
     return ConversionPlan(path, source, target, files, tuple(steps), config_path if config_path.is_file() else None)
 
 
@@ -155,6 +158,26 @@ def _contradiction(config: Path, source: PairLayout) -> str | None:
         f"source must be {stated!r}, the layout that {config.name} states; got {source!r}. Rows moved from a "
         "layout that they do not have are scrambled. If the config is wrong, waive 'pairing'."
     )
+
+
+def _check_fused(config: Mapping[str, Any], steps: Sequence[TensorStep]) -> None:
+    """Refuse another order of heads in fused projections than the code of the config's type has."""
+    fused = next((step for step in steps if step.move is not None and isinstance(step.move.heads, Fused)), None)
+    model_type = str(config.get("model_type"))
+    if fused is None:
+        return
+    grouped = fused.move.heads.grouped  # type: ignore[union-attr]
+    if model_type in IN_PARTS:
+        raise ValueError(
+            f"{fused.name} must be split into queries, keys and values first: that of {model_type!r} holds queries, "
+            "values and keys in each of several parts, of which no order of heads is known here."
+        )
+    if (model_type in GROUPED and not grouped) or (model_type in CONCATENATED and grouped):
+        layout = "one group of heads after another" if model_type in GROUPED else "all queries before all keys"
+        raise ValueError(
+            f"grouped must be {not grouped} for {model_type!r}, whose {fused.name} has {layout}; got {grouped}. Heads "
+            "of values would be moved in place of keys."
+        )
 
 
 def contents_of(path: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, Entry]]]:

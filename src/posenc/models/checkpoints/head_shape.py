@@ -17,6 +17,12 @@ from posenc.models.config.reader import from_config
 #: Keys of the counts of heads in files.
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads")
+#: Types whose projection of queries, keys and values has one group of heads after another.
+GROUPED = frozenset({"gpt_neox", "gpt_neox_japanese", "falcon", "bloom", "internlm2", "persimmon"})
+#: Types whose projection has all queries, then all keys, then all values.
+CONCATENATED = frozenset({"phi3", "phi4_multimodal", "modernbert", "modernbert-decoder", "dbrx", "qwen", "baichuan"})
+#: Types whose projection has queries, values and keys in each of four parts (`mp_num` of CodeGen).
+IN_PARTS = frozenset({"codegen"})
 
 
 @dataclass(frozen=True)
