@@ -101,6 +101,7 @@ def test_a_model_in_several_files_is_read_whole(tmp_path):
 SCALINGS = (
     None,
     Linear(factor=8.0),
+    YaRN(factor=4.0, original=4096, attention=1.0),
     YaRN(factor=4.0, original=4096),
     YaRN(factor=40.0, original=4096, beta_fast=24.0, beta_slow=2.0, attention=1.25),
     Llama3(factor=8.0, original=8192),
@@ -120,6 +121,10 @@ def test_written_and_read_back(tmp_path, scaling, arch, dim):
     if dim > 32:
         encoding = Partial(encoding, dim, dim - 32 if arch == "deepseek2" else 0)
     positions = ModelPositions(arch, (LayerGroup("text", "full_attention", (0, 1, 2), (encoding,)),))
+    if arch == "deepseek2" and scaling and (isinstance(scaling, Linear) or scaling.attention_factor != 1.0):
+        with pytest.raises(ValueError, match=r"^scaling must be no linear one and have an attention factor of 1 to be"):
+            to_gguf(positions, arch, context_length=32768)
+        return
     keys, tensors = to_gguf(positions, arch, context_length=32768)
     again = from_gguf(written(tmp_path / "a.gguf", keys, tensors))
     assert again.groups[0].layers == (0, 1, 2)
@@ -252,8 +257,14 @@ def test_deepseek_multiplies_logits_as_its_config_says(mscale):
     multiplier = {"rope.scaling.yarn_log_multiplier": float(np.float32(0.1 * mscale))}
     found = diagnose(from_config(config), from_gguf(head_of("deepseek2", **keys, **multiplier)))
     assert found.verdict == "agree in everything that this evidence can show", str(found)
-    other = diagnose(from_config(config), from_gguf(head_of("deepseek2", **keys)))
-    assert not other.agree, "a file without the key leaves the factor of logits out"
+    other = from_gguf(head_of("deepseek2", **keys))
+    assert not diagnose(from_config(config), other).agree, "a file without the key leaves the factor of logits out"
+    assert other.not_read == (
+        "deepseek2.rope.scaling.yarn_log_multiplier is not in the file: versions of llama.cpp multiply logits "
+        "differently then",
+    )
+    plain = {name: value for name, value in keys.items() if "scaling" not in name}
+    assert from_gguf(head_of("deepseek2", **plain)).not_read == ()
 
 
 def test_gemma_2_takes_its_window_where_the_file_has_none():

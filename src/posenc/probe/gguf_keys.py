@@ -78,6 +78,7 @@ def _latent(name: str, positions: ModelPositions, length: int) -> Keys:
     plain = replace(plain, groups=tuple(replace(group, logit_factor=1.0) for group in plain.groups))
     keys, _ = to_gguf(plain, name, context_length=length)
     said = {key.removeprefix(f"{name}."): value for key, value in keys.items()}
+    said.pop("rope.scaling.attn_factor", None)  # of the attention factor 1 above, which no converter writes
     if isinstance(scaling, YaRN) and scaling.mscale_all_dim:
         said["rope.scaling.yarn_log_multiplier"] = 0.1 * scaling.mscale_all_dim
     return said
@@ -86,7 +87,7 @@ def _latent(name: str, positions: ModelPositions, length: int) -> Keys:
 def _without_mscale(encoding: Encoding) -> Encoding:
     if not isinstance(encoding, RotaryEncoding) or not isinstance(RotationUsage(encoding).scaling, YaRN):
         return encoding
-    changed = RotationUsage(encoding).with_scaling(mscale=None, mscale_all_dim=None, attention=None)
+    changed = RotationUsage(encoding).with_scaling(mscale=None, mscale_all_dim=None, attention=1.0)
     return encoding if changed is None else changed.encoding
 
 

@@ -28,7 +28,8 @@ class Architecture:
         window: The window where no key says it; 0 where there is none then.
         scale: The factor of logits: "head", 1/√(width of a head); "key", attention.scale where a file has it, and
             rope.scaling.finetuned says whether layers rotate at all; "layers", 1/√(embedding_length / head_count) in
-            the model of `largest` layers.
+            the model of `largest` layers; "rotation", 1/√d times the square of what multiplies cosines and sines before
+            rope.scaling.yarn_log_multiplier takes it away (the graph of DeepSeek-V2).
         largest: Layers of that model.
         windowed: Layers of the one model that has windows; 0 where every file with the key has them.
         still: Whether layers without a window do not rotate where others have one.
@@ -42,7 +43,7 @@ class Architecture:
     windows: Mapping[str, Any] = field(default_factory=dict)
     period: int = 0
     window: int = 0
-    scale: Literal["head", "key", "layers"] = "head"
+    scale: Literal["head", "key", "layers", "rotation"] = "head"
     largest: int = 0
     windowed: int = 0
     still: bool = False
@@ -58,7 +59,8 @@ _ROWS = (
     ),
     Architecture(("baichuan",), "adjacent", rotating=32),
     Architecture(("granite", "granitemoe", "granitehybrid"), "adjacent", scale="key"),
-    Architecture(("deepseek2", "deepseek2-ocr", "glm-dsa", "mistral4", "plm"), "adjacent", last=True),
+    Architecture(("deepseek2", "glm-dsa", "mistral4"), "adjacent", last=True, scale="rotation"),
+    Architecture(("deepseek2-ocr", "plm"), "adjacent", last=True),
     Architecture(("llama4", "cohere2", "cohere2moe", "smollm3"), "adjacent", varying=True),
     Architecture(
         ("falcon", "falcon-h1", "grok", "dbrx", "jina-bert-v3", "nomic-bert", "nomic-bert-moe", "eurobert",

@@ -89,6 +89,7 @@ def from_gguf(
     waived = waived_notes((f"{keys.arch}.{key}", head.keys[f"{keys.arch}.{key}"]) for key in unread)
     alike = (Waived("what layers do differently is waived: each is read as a full one"),) if keys.row.varying else ()
     notes = (*alike, *waived, *_notes_of_window(keys), *_notes_of_sight(keys), *_notes_of_parts(head))
+    notes = (*notes, *_notes_of_logits(keys, full))
     groups, draft = _without_draft(keys, groups)
     return ModelPositions(keys.arch, groups, notes, bool(keys.row.period), draft)
 
@@ -168,7 +169,7 @@ def _logit_factor(keys: _Keys, dim: int, layers: int) -> float:
         scale, usual = keys.real("attention.scale"), 1.0 / math.sqrt(dim)
         # Where it is 0, llama.cpp takes 1/√d.
         return scale / usual if scale and np.float32(scale) != np.float32(usual) else 1.0
-    if keys.row.last and keys.states(LOG_MULTIPLIER):
+    if keys.row.scale == "rotation" and keys.states(LOG_MULTIPLIER):
         times = 1.0 + keys.real(LOG_MULTIPLIER) * math.log(keys.real("rope.scaling.factor") or 1.0)
         return times * times
     if keys.row.scale == "layers" and layers == keys.row.largest:
@@ -263,7 +264,7 @@ def _yarn(keys: _Keys, factor: float, attention: float) -> YaRN:
     ends = keys.real("rope.scaling.yarn_beta_fast"), keys.real("rope.scaling.yarn_beta_slow")
     times = attention * keys.real("rope.scaling.yarn_attn_factor")
     scaling = YaRN(factor, _trained_length(keys), *ends)
-    if keys.row.last and keys.states(LOG_MULTIPLIER) and times == 1.0:
+    if keys.row.scale == "rotation" and keys.states(LOG_MULTIPLIER) and times == 1.0:
         return replace(scaling, attention=1.0)  # logits are multiplied in its place
     if times == 1.0:
         return scaling
@@ -342,6 +343,18 @@ def _notes_of_sight(keys: _Keys) -> tuple[AsStated, ...]:
     if keys.arch in ALWAYS_BOTH_SIDES or causal is (keys.arch not in BOTH_SIDES):
         return ()
     return (AsStated(f"{keys.where}{name} = {causal}: {NO_LATER_KEYS if causal else LATER}"),)
+
+
+def _notes_of_logits(keys: _Keys, full: RotaryEncoding) -> tuple[NotRead, ...]:
+    """A note where the graph of DeepSeek-V2 scales without the key of its factors.
+
+    Until 2025 llama.cpp left YaRN's factor out of cosines and sines then, and now multiplies logits by its square too.
+    """
+    scaling = getattr(full.encoding if isinstance(full, Partial) else full, "scaling", None)
+    if keys.row.scale != "rotation" or keys.states(LOG_MULTIPLIER) or not isinstance(scaling, Linear | YaRN):
+        return ()
+    said = f"{keys.where}{LOG_MULTIPLIER} is not in the file: versions of llama.cpp multiply logits differently then"
+    return (NotRead(said),)
 
 
 def _notes_of_parts(head: GGUFHead) -> tuple[NotRead, ...]:

@@ -56,7 +56,7 @@ def to_gguf(
     full, sliding = _full_and_sliding(_rotations(positions, arch), arch)
     keys, tensors = _scaling_keys(full, context_length)
     keys |= {"block_count": layer_count(positions), "context_length": context_length, **_widths(full, "")}
-    keys |= _scale_of_logits(positions, arch, full.dim)
+    keys |= _scale_of_logits(positions, arch, full)
     if full.group.encodings != sliding.group.encodings:
         if sliding.scaling is not None or full.scaling is not None:
             raise ValueError(
@@ -139,11 +139,17 @@ def _windows(positions: ModelPositions, arch: str) -> dict[str, Any]:
     return {"attention.sliding_window": window.before + 1, "attention.sliding_window_pattern": slides}
 
 
-def _scale_of_logits(positions: ModelPositions, arch: str, dim: int) -> dict[str, float]:
+def _scale_of_logits(positions: ModelPositions, arch: str, rotation: SingleRotation) -> dict[str, float]:
     """Return attention.scale where the architecture reads it; ValueError where it may scale logits otherwise."""
     row, (factor, *others) = ARCHITECTURES[arch], dict.fromkeys(group.logit_factor for group in positions.groups)
     if row.scale == "key" and not others:
-        return {"attention.scale": factor / math.sqrt(dim)}
+        return {"attention.scale": factor / math.sqrt(rotation.dim)}
+    scaling = rotation.scaling
+    if row.scale == "rotation" and scaling and (isinstance(scaling, Linear) or scaling.attention_factor != 1.0):
+        raise ValueError(
+            f"scaling must be no linear one and have an attention factor of 1 to be written as {arch!r}, in which "
+            f"llama.cpp multiplies logits by it as well; got {scaling!r:.100}. Write YaRN's with attention=1."
+        )
     computed = row.scale == "layers" and layer_count(positions) == row.largest
     if others or factor != 1.0 or computed:
         reason = (
