@@ -260,6 +260,10 @@ def test_what_needs_no_plan_and_what_has_none():
     with pytest.raises(ValueError, match="typical must be an integer"):
         plan_context(LLAMA, length=8192, typical=0)
     assert plan_context(LLAMA, length=1 << 18).bound is None
+    clvp = {"model_type": "clvp_encoder"}  # whose class has no length
+    with pytest.raises(ValueError, match=r"^trained must be given where the config states no length; got None"):
+        plan_context(clvp, length=8192)
+    assert plan_context(clvp, length=8192, trained=2048).trained == 2048
 
 
 def test_the_encoding_of_a_way_by_its_name():

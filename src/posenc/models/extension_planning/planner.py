@@ -244,7 +244,11 @@ def _length_of_file(group: LayerGroup, scaling: Scaling | None) -> tuple[int, st
 
     Advice to add a scaling often leaves max_position_embeddings as it was.
     """
-    value = group.value("max_position_embeddings")
+    value = next((one for one in group.values if one.name == "max_position_embeddings"), group.length)
+    if value is None:
+        raise ValueError(
+            "trained must be given where the config states no length; got None. Add it: trained=8192, for example."
+        )
     declared = validation.integer(value.key, value.value, 2, LONGEST)
     if isinstance(scaling, YaRN | Llama3) and scaling.original * scaling.factor > declared:
         reached = validation.integer("original · factor", round(scaling.original * scaling.factor), 2, LONGEST)
