@@ -186,6 +186,8 @@ def test_caches_of_a_scaling_in_float32_are_those_of_the_stated_one():
         (cached(*tables(9, 4), rotary_embedding_dim=8), {},
             "head_dim must be known where a part of a head rotates; the graph does not show it"),
         (cached(np.ones((9, 4)), np.zeros((9, 4))), {}, "caches must be of a plain rotation for its base"),
+        (cached(np.ones((9, 4)), [[0.0] * 4, [1.0] * 4, [-1.0] * 4, *([[9.0] * 4] * 6)]), {},
+            "caches must be"),
         (cached(*tables(9, 4)), {"scaling": 2.0}, "stated['scaling'] must be a scaling; got 2.0"),
         (cached(*tables(9, 4)), "base", "stated must be a dict of keys and values; got 'base'"),
         (cached(*tables(9, 4)), {"rope_theta": 1e6},

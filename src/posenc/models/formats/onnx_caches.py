@@ -96,16 +96,16 @@ def _base(cosine: np.ndarray, sine: np.ndarray, rounded: float) -> float:
         return 10_000.0  # one pair rotates by 1 whatever the base is
     # The farthest row within half a rotation of the slowest pair gives most digits.
     angles = np.arctan2(sine[:, -1].astype(float), cosine[:, -1].astype(float))
-    row, step = max(1, int(np.argmax(angles))), angles[1]
-    if not 0 < step <= 1:
+    step = float(angles[1])
+    row = max(1, min(int(np.argmax(angles)), int(math.pi / step / 2))) if 1e-30 < step <= 1 else 0
+    if not row or angles[row] < 1e-30:
         raise ValueError(
             "caches must be of a plain rotation for its base to be recovered; these are not. State base and scaling."
         )
-    row = min(row, int(np.pi / step / 2) or 1, len(angles) - 1)
     rows, columns = _sampled(len(cosine), ROWS), _sampled(pairs, COLUMNS)
     known_cosine, known_sine = (table[np.ix_(rows, columns)].astype(float) for table in (cosine, sine))
     share, known = columns / pairs, np.arctan2(known_sine, known_cosine)
-    base = _refined(float((angles[row] / row) ** (-pairs / (pairs - 1))), rows, share, known)
+    base = _refined(min(float((angles[row] / row) ** (-pairs / (pairs - 1))), 1e30), rows, share, known)
     rounds = [float(f"{base:.{digits}g}") for digits in range(1, 17)]
 
     def fits(short: float) -> bool:
