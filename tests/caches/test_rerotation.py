@@ -217,6 +217,10 @@ def test_positions_of_a_narrow_dtype_neither_wrap_nor_round():
     close(narrow, shifted_keys(made(k, torch.arange(200, 204)), 100, encodings=PLAIN))
     far = made(k, torch.arange(4) + 2**24 + 1).extended(made(k, torch.arange(4.0)))
     assert far.key_positions.tolist() == [*range(2**24 + 1, 2**24 + 5), 0, 1, 2, 3]
+    for start in (torch.tensor(200, dtype=torch.uint8), torch.tensor(2.0**24 - 3)):
+        moved = rerotated(made(k), encodings=PLAIN, key_positions=torch.arange(4, dtype=start.dtype) + start)
+        far = made(k, torch.arange(4) + int(start) + 100)
+        assert shifted_keys(moved, 100, encodings=PLAIN).key_positions.tolist() == far.key_positions.tolist()
 
 
 QUERY = {"query_positions": torch.tensor([5]), "layout": "bhtd"}
@@ -246,6 +250,18 @@ REFUSED = [
     (
         lambda: rerotated(made(), encodings=PLAIN, key_positions=torch.arange(5)),
         r"^key_positions must have the shape of those of the cache, \(6,\); got \(5,\)",
+    ),
+    (
+        lambda: rerotated(made(rotated=False), encodings=PLAIN, key_positions=torch.full((6,), math.nan)),
+        r"^key_positions must be finite and of magnitude at most 2\^53; got values from nan",
+    ),
+    (
+        lambda: rerotated(made(), encodings=PLAIN, to=[ValueRotation(PLAIN[0])]),
+        r"^to must rotate keys, as encodings do; got ValueRotation, which rotates values",
+    ),
+    (
+        lambda: rerotated(made(encodings=[ValueRotation(PLAIN[0])]), encodings=[ValueRotation(PLAIN[0])], to=PLAIN),
+        r"^to must rotate values, as encodings do; got RoPE, which rotates keys",
     ),
     (
         lambda: rerotated(made(), encodings=PLAIN, to=[RoPE(dim=8, scaling=YaRN(factor=4.0, original=8))]),

@@ -21,6 +21,7 @@ from posenc.caches.key_cache import (
 )
 from posenc.core import validation
 from posenc.core.arrays import Array
+from posenc.core.checked_positions import checked
 from posenc.core.operators import Matrices, Rebased
 from posenc.core.rotation import Operator, Rotation
 from posenc.torch.attention_paths.arguments import HeldEncoding, held_encodings
@@ -49,7 +50,8 @@ def rerotated(
     Raises:
         TypeError: An argument is of another kind than stated.
         ValueError: `encodings` are not what rotated the cache, a position is below 0, or the rotations cannot be
-            joined: several of them, no rotation of pairs or blocks, other pairs, or another amplitude.
+            joined: several of them, one of keys and one of values, no rotation of pairs or blocks, other pairs, or
+            another amplitude.
 
     Example:
         >>> import torch
@@ -70,6 +72,7 @@ def rerotated(
     if cache.rotated_by == UNROTATED:
         return replace(cache, key_positions=positions)
     old, new = _rotation_of("encodings", encodings), _rotation_of("to", to)
+    _check_same_vectors(old, new)
     operators = (_operator(old, cache.key_positions), _operator(new, positions))
     step = composed(operators[1], operators[0])
     values = old.call_field == "value_rotations"
@@ -191,7 +194,8 @@ def _checked_positions(cache: KeyCache, key_positions: Array | None) -> Tensor:
     """New positions of a cache."""
     if key_positions is None:
         return cache.key_positions
-    positions: Tensor = on_same_device("key_positions", key_positions, cache.k)
+    placed = checked(on_same_device("key_positions", key_positions, cache.k), "key_positions")
+    positions: Tensor = placed.lib.signed(placed.array)  # so that later shifts neither wrap nor round
     if positions.shape != cache.key_positions.shape:
         raise ValueError(
             f"key_positions must have the shape of those of the cache, {tuple(cache.key_positions.shape)}; got "
@@ -214,6 +218,16 @@ def _rotation_of(name: str, encodings: Encodings) -> HeldEncoding:
             "keys as they are: key_cache(..., rotated=False)."
         )
     return rotating[0]
+
+
+def _check_same_vectors(old: HeldEncoding, new: HeldEncoding) -> None:
+    """Refuse to take a rotation of keys back by one of values, or the other way round."""
+    if new.call_field != old.call_field:
+        those = {"rotations": "keys", "value_rotations": "values"}
+        raise ValueError(
+            f"to must rotate {those[old.call_field]}, as encodings do; got {type(new.encoding).__name__}, which "
+            f"rotates {those[new.call_field]}. Compute the cache again."
+        )
 
 
 def _operator(held: HeldEncoding, positions: Tensor) -> Operator:
