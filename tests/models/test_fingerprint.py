@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +180,48 @@ def test_equal_mathematics_have_equal_fingerprints(one: Any, other: Any) -> None
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_different_mathematics_have_different_fingerprints(one: Any, other: Any) -> None:
     assert fingerprint(one) != fingerprint(other)
+
+
+class Farther(RoPE):
+    """Rotates twice as far."""
+
+    def rotation(self, positions: Any, *args: Any, **more: Any) -> Any:
+        return super().rotation(np.asarray(positions) * 2, *args, **more)
+
+
+class Louder(Sinusoidal):
+    """Adds twice as much."""
+
+    def embed(self, *args: Any, **more: Any) -> Any:
+        return super().embed(*args, **more) * 2
+
+
+class Steeper(ALiBi):
+    """Falls twice as fast."""
+
+    def bias(self, *args: Any, **more: Any) -> Any:
+        return super().bias(*args, **more) * 2
+
+
+class Renamed(RoPE):
+    """Computes what RoPE does."""
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        (Farther(8), RoPE(8)),
+        (Partial(Farther(8), dim=12), Partial(RoPE(8), dim=12)),
+        (ValueRotation(Farther(8)), ValueRotation(RoPE(8))),
+        (Louder(8), Sinusoidal(8)),
+        (Scaled(Louder(8), 0.5), Scaled(Sinusoidal(8), 0.5)),
+        (Steeper(8), ALiBi(8)),
+    ],
+)
+def test_an_encoding_that_overrides_what_another_computes_is_another(mine: Any, theirs: Any) -> None:
+    assert fingerprint(mine) != fingerprint(theirs)
+    assert fingerprint(mine) == fingerprint(replace(mine))
+    assert fingerprint(Renamed(8)) == fingerprint(RoPE(8))
 
 
 @pytest.mark.parametrize(("encoding", "pinned"), PINNED)

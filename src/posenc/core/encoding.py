@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import wraps
+from itertools import takewhile
 from types import FunctionType
 from typing import Any, ClassVar, Literal, final
 
@@ -129,6 +130,16 @@ class Encoding(Untraced, abc.ABC):
         if len(params) > 1:
             arrays.library(*params.values())  # refuses a mixture of libraries
         return params
+
+
+def computes_anew(encoding: Any, known: Iterable[type]) -> bool:
+    """Whether a subclass of one of the `known` classes overrides a method that computes.
+
+    What is written down about that class then says nothing of the encoding.
+    """
+    classes, known = type(encoding).__mro__, set(known) - {object}
+    below = list(takewhile(lambda owner: owner not in known, classes))
+    return len(below) < len(classes) and any(COMPUTING & vars(owner).keys() for owner in below)
 
 
 def _drawing(init: Callable[[Any, Any], Params]) -> Callable[[Any, Any], Params]:

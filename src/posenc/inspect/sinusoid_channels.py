@@ -10,6 +10,7 @@ import numpy as np
 from posenc.compose import Concatenated, Scaled
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Encoding
+from posenc.core.encoding import computes_anew
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.fourier_features import FourierFeatures
 from posenc.encodings.adds.nope import NoPE
@@ -55,7 +56,6 @@ class SinusoidChannels:
         return "zero", -1
 
 
-@singledispatch
 def sinusoid_channels(encoding: Encoding) -> SinusoidChannels | None:
     """Sinusoids that an encoding is made of; None for one that is made of something else.
 
@@ -64,6 +64,12 @@ def sinusoid_channels(encoding: Encoding) -> SinusoidChannels | None:
         ('cosine', 1)
     """
     validation.instance("encoding", encoding, Encoding, "an encoding")
+    return None if computes_anew(encoding, _of_class.registry) else _of_class(encoding)
+
+
+@singledispatch
+def _of_class(encoding: Encoding) -> SinusoidChannels | None:
+    """Sinusoids that the class of an encoding is made of."""
     return None
 
 
@@ -78,7 +84,7 @@ def required_channels(encoding: AdditiveEncoding) -> SinusoidChannels:
     return channels
 
 
-@sinusoid_channels.register
+@_of_class.register
 def _(encoding: Sinusoidal) -> SinusoidChannels:
     frequencies = encoding.frequencies
     pairs = np.arange(frequencies.pairs)
@@ -91,13 +97,13 @@ def _(encoding: Sinusoidal) -> SinusoidChannels:
     return SinusoidChannels(frequencies, sine, cosine, encoding.dim, encoding.scale, encoding.start)
 
 
-@sinusoid_channels.register
+@_of_class.register
 def _(encoding: DivisorPairs) -> SinusoidChannels:
     channels = 2 * np.arange(encoding.frequencies.pairs)
     return SinusoidChannels(encoding.frequencies, channels, channels + 1, encoding.width)
 
 
-@sinusoid_channels.register
+@_of_class.register
 def _(encoding: FourierFeatures) -> SinusoidChannels | None:
     if encoding.coordinate:  # its first channel is no sinusoid
         return None
@@ -106,12 +112,12 @@ def _(encoding: FourierFeatures) -> SinusoidChannels | None:
     return SinusoidChannels(encoding.frequencies, sine, cosine, encoding.width)
 
 
-@sinusoid_channels.register
+@_of_class.register
 def _(encoding: RandomFourierFeatures) -> SinusoidChannels | None:
     return None if encoding.axes > 1 else _halves(encoding, encoding.features, encoding.first == "sine")
 
 
-@sinusoid_channels.register
+@_of_class.register
 def _(encoding: TimestepEmbedding) -> SinusoidChannels:
     return _halves(encoding, encoding.dim // 2, not encoding.flip)
 
@@ -123,18 +129,18 @@ def _halves(encoding: RandomFourierFeatures | TimestepEmbedding, pairs: int, sin
     return SinusoidChannels(encoding.frequencies, sine, cosine, encoding.width)
 
 
-@sinusoid_channels.register
+@_of_class.register
 def _(encoding: OneSine) -> SinusoidChannels:
     return SinusoidChannels(encoding.frequencies, np.array([0]), np.array([-1]), encoding.width)
 
 
-@sinusoid_channels.register
+@_of_class.register
 def _(encoding: NoPE) -> SinusoidChannels:
     nothing = np.array([], dtype=np.int64)
     return SinusoidChannels(None, nothing, nothing, encoding.width)
 
 
-@sinusoid_channels.register
+@_of_class.register
 def _(encoding: Scaled) -> SinusoidChannels | None:
     inner = sinusoid_channels(encoding.encoding)
     if inner is None:
@@ -142,6 +148,6 @@ def _(encoding: Scaled) -> SinusoidChannels | None:
     return replace(inner, factor=inner.factor * encoding.factor)
 
 
-@sinusoid_channels.register
+@_of_class.register
 def _(encoding: Concatenated) -> SinusoidChannels | None:
     return sinusoid_channels(encoding.encoding)

@@ -20,6 +20,7 @@ import numpy as np
 from posenc.compose import Concatenated, Partial, PerLayer, Scaled, Sum
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
+from posenc.core.encoding import computes_anew
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.temperature import PowerTemperature, QueryTemperature, StepTemperature
@@ -38,10 +39,11 @@ def fingerprint(encoding: Any) -> str:
 
     They stay the same in every release. Equal: other spellings of one function, such as `Partial` of its own full
     width, a scaling by 1, the slopes of ALiBi by two rules that agree for this number of heads. Different: the pairing,
-    since it says which channels of a checkpoint belong together. Not part of it: `numerics`, which says how numbers are
-    rounded, how learned parameters are first drawn, and the keys that a query sees (`LayerGroup.window`). Encodings
-    inside encodings are compared one by one. Frequencies count to 40 digits, factors to 12. A model serves many
-    lengths: its fingerprint covers them all, where that of an encoding is of the one length that it states.
+    since it says which channels of a checkpoint belong together; and your own encoding that extends one of posenc and
+    overrides what it computes. Not part of it: `numerics`, which says how numbers are rounded, how learned parameters
+    are first drawn, and the keys that a query sees (`LayerGroup.window`). Encodings inside encodings are compared one
+    by one. Frequencies count to 40 digits, factors to 12. A model serves many lengths: its fingerprint covers them all,
+    where that of an encoding is of the one length that it states.
 
     Args:
         encoding: An encoding, `PerLayer`, or what `from_config` returns; None is a layer without positions.
@@ -82,7 +84,9 @@ def canonical(encoding: Any) -> Form:
         >>> canonical(Partial(RoPE(dim=4), dim=4)) == canonical(RoPE(dim=4))
         True
     """
-    return NOTHING if encoding is None else _form(encoding)
+    if encoding is None:
+        return NOTHING
+    return _fields(encoding) if computes_anew(encoding, _form.registry) else _form(encoding)
 
 
 @singledispatch

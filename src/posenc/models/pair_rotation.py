@@ -11,6 +11,7 @@ import numpy as np
 from posenc.compose import Backward, Partial
 from posenc.core import validation
 from posenc.core.doors import Encoding
+from posenc.core.encoding import computes_anew
 from posenc.core.rotation import Pairing
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.dual_base import DualBaseRoPE
@@ -54,11 +55,10 @@ def unwrapped(encoding: Encoding | None) -> Encoding | None:
     return unwrapped(encoding.encoding) if isinstance(encoding, Partial | Backward) else encoding
 
 
-@singledispatch
 def pair_rotation(encoding: Encoding) -> PairRotation | None:
     """Return an encoding's rotation as plain data, if it rotates queries and keys alike and learns nothing.
 
-    None for any other encoding.
+    None for any other encoding, such as one that extends RoPE and overrides its `rotation`.
 
     Example:
         >>> from posenc import Partial, RoPE
@@ -66,28 +66,34 @@ def pair_rotation(encoding: Encoding) -> PairRotation | None:
         (2, 3)
     """
     validation.instance("encoding", encoding, Encoding, "an encoding")
+    return None if computes_anew(encoding, _of_class.registry) else _of_class(encoding)
+
+
+@singledispatch
+def _of_class(encoding: Encoding) -> PairRotation | None:
+    """Rotation that the class of an encoding has."""
     return None
 
 
-@pair_rotation.register
+@_of_class.register
 def _(encoding: RoPE) -> PairRotation:
     return _of_pairs(
         Pairing(encoding.pairing, encoding.dim, encoding.dim), encoding.frequencies, encoding.attention_factor
     )
 
 
-@pair_rotation.register
+@_of_class.register
 def _(encoding: DualBaseRoPE) -> PairRotation:
     blocks = 2 if encoding.pairing == "halves" else 1
     return _of_pairs(Pairing(encoding.pairing, encoding.dim, encoding.dim, 0, blocks), encoding.frequencies, 1.0)
 
 
-@pair_rotation.register
+@_of_class.register
 def _(encoding: AxialRoPE) -> PairRotation:
     return _of_pairs(encoding.channels, encoding.frequencies, encoding.attention_factor, encoding.axis)
 
 
-@pair_rotation.register
+@_of_class.register
 def _(encoding: Partial) -> PairRotation | None:
     inner = pair_rotation(encoding.encoding)
     if inner is None:
@@ -96,7 +102,7 @@ def _(encoding: Partial) -> PairRotation | None:
     return replace(inner, dim=encoding.dim, first=first, second=second)
 
 
-@pair_rotation.register
+@_of_class.register
 def _(encoding: Backward) -> PairRotation | None:
     inner = pair_rotation(encoding.encoding)
     return None if inner is None else replace(inner, first=inner.second, second=inner.first)
