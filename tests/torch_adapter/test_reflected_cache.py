@@ -28,7 +28,7 @@ def inputs(dtype=torch.float64):
     return torch.randn(2, TOKENS, MODEL, generator=torch.Generator().manual_seed(1), dtype=torch.float64).to(dtype)
 
 
-@pytest.mark.parametrize("ends", [(TOKENS,), (1, 2, 3, TOKENS), (40, 41, 42, 74, TOKENS)], ids=str)
+@pytest.mark.parametrize("ends", [(TOKENS,), (0, 1, 2, 2, 3, TOKENS), (40, 41, 42, 74, TOKENS)], ids=str)
 def test_steps_of_any_size_give_the_whole_sequence(ends):
     layer, x = layer_of(), inputs()
     assert layer.caches_reflected

@@ -93,7 +93,8 @@ def attend_behind(call: AttentionCall, far: Any, v: Any, x: Any, mask: Any) -> t
             seen = mask if mask is None or mask.shape[2] == 1 else mask[:, :, some]
             seen = seen if seen is None or seen.shape[3] == 1 else seen[..., : far.shape[2]]
             parts.append(_weighed(logits, v[:, :, : far.shape[2]], seen, call.dropout))
-    return torch.cat(parts, 2).to(call.q.dtype), far
+    output = torch.cat(parts, 2) if parts else v.new_zeros((*q.shape[:3], v.shape[-1]))
+    return output.to(call.q.dtype), far
 
 
 def _met(q: Any, far: Any, k: Any, w: Any, taken: Any, left: Any) -> tuple[Any, Any]:
