@@ -126,6 +126,15 @@ def test_packed_documents_padding_and_one_query_of_a_cache(encoding):
     close(in_jax(encoding, asked, causal=True), by_reference(encoding, asked, causal=True))
 
 
+def test_float16_is_compiled_where_a_product_of_jax_is_not():
+    """JAX 0.10 compiles its own attention for float16 on a GPU alone; weights and output are rounded to 11 bits."""
+    encoding = posenc.RoPE(dim=8)
+    asked = case(encoding, dtype=np.float16)
+    got = jax.jit(lambda q: in_jax(encoding, asked | {"q": q}, causal=True))(asked["q"])
+    assert got.dtype == jnp.float16
+    close(got, by_reference(encoding, asked, causal=True), 2.0**-10)
+
+
 @pytest.mark.nightly
 def test_a_map_over_heads_of_a_batch_is_the_batch():
     encoding = posenc.T5Bias(heads=12)

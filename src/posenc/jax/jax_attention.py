@@ -87,7 +87,8 @@ def attention(
         impl: "dot_product" is `jax.nn.dot_product_attention` after rotation; "tiles" materialises logits. Both take a
             few queries at a time, in memory linear in n, and recompute for the gradient. "dense" is tiles with all
             queries at once. "auto" is dot_product where nothing adds to the logits, no query may be left without a key
-            and vectors are no float64, whose softmax it would round to float32; else tiles.
+            and vectors are neither float64, whose softmax it would round to float32, nor float16, which JAX compiles
+            for it on a GPU alone; else tiles.
 
     Returns:
         Output of attention, in the dtype and the layout of q.
@@ -170,6 +171,8 @@ def _dot_product_unsupported(arguments: JaxArguments) -> str | None:
         return "a mask or documents may leave a query without a key"
     if arguments.q.dtype == jnp.float64:
         return "it rounds the softmax of float64 to float32"
+    if arguments.q.dtype == jnp.float16 and jax.default_backend() != "gpu":
+        return "JAX compiles its products of float16 on a GPU alone"
     if not arguments.q.shape[2] or not arguments.k.shape[2]:
         return "there are no pairs"
     return None if _at_most(arguments.q.shape[2], arguments.k.shape[2]) else "queries before the first key may see none"
