@@ -177,6 +177,10 @@ def test_fingerprints_name_the_table_its_arithmetic_and_what_was_learned():
     assert names[0] == fingerprint(RoPE(dim=8))
     assert rotation_fingerprint([RoPE(dim=8), LogNTemperature(dim=8, length=4), ALiBi(heads=2)]) == names[0]
     assert rotation_fingerprint([ALiBi(heads=2)]) == "unrotated"
+    both = [RoPE(dim=8), ValueRotation(RoPE(dim=8))]
+    assert rotation_fingerprint(both) == rotation_fingerprint(both[::-1]), "keys and values rotate by themselves"
+    two = [RoPE(dim=8), RoPE(dim=8, pairing="halves")]
+    assert rotation_fingerprint(two) != rotation_fingerprint(two[::-1]), "rotations of other pairs do not commute"
 
 
 def test_quantisation_before_rotation_keeps_channels_of_large_numbers():

@@ -275,7 +275,8 @@ def rotation_fingerprint(encodings: Encodings) -> str:
         >>> rotation_fingerprint([RoPE(dim=64, numerics="float32")])
         'd8fdfb247d052c29-float32'
     """
-    rotations = [each for each in _held(encodings) if rotates_keys(each)]
+    # Keys and values rotate by themselves: which of them is listed first changes nothing.
+    rotations = sorted(filter(rotates_keys, _held(encodings)), key=lambda each: each.call_field)
     return "+".join(_named(each.encoding) + _digest(each) for each in rotations) or UNROTATED
 
 
