@@ -30,7 +30,10 @@ class CheckedBias(AttentionBias):
         # Unread, a negative number would count from the end, and one beyond the last head is taken for the last by JAX
         # and ends a program of PyTorch.
         exists, where = (head >= 0) & (head < self.heads), query.lib.xp.where
-        return where(exists, self._bias(where(exists, head, 0), query, key, learned, dtype), float("nan"))
+        known = where(exists, head, 0)
+        if known.ndim == 0 < max(query.array.ndim, key.array.ndim) - (self.axes > 1):
+            known = known[None]  # PyTorch compiles no index by one number that is computed
+        return where(exists, self._bias(known, query, key, learned, dtype), float("nan"))
 
     def _at_checked(self, head: Array, query: Positions, key: Positions, params: Params | None, dtype: Any) -> Array:
         if type(self).bias is not CheckedBias.bias:  # a subclass that computes another bias
