@@ -34,6 +34,7 @@ PLANTED = {
     "values": ((('h @ w[p + "self_attn.v_proj.weight"].T', 'rotate(h @ w[p + "self_attn.v_proj.weight"].T)'),), BASE,
                "values rotated"),
     "no rotation": ((("return x * cos + ", "return x + 0 * "),), BASE, "not rotated"),
+    "keys": ((("k, v = rotate(h @", "k, v = (h @"),), BASE, "keys not rotated"),
     "table ends": ((("np.outer(prompt[\"position_ids\"] or np.arange(n)",
                      "np.outer(np.minimum(np.arange(n), 15)"),), BASE, "table ends"),
     "16-bit angles": (
@@ -82,6 +83,32 @@ def test_a_planted_mistake_is_named(name: str, folder: Path) -> None:
     reading = read_probe(folder, engine(*changes)(folder, base))
     assert not reading.diagnosis.agree
     assert [finding.name for finding in reading.diagnosis.findings] == [mistake]
+
+
+def test_other_heads_than_the_first_count(folder: Path) -> None:
+    change = ("k, v =", "q[1] = h @ w[p + 'self_attn.q_proj.weight'].T[:, dim : 2 * dim]; k, v =")
+    reading = read_probe(folder, engine(change)(folder, BASE))
+    assert not reading.diagnosis.agree
+    assert "the mean of 2 query heads with 1 of keys" in reading.diagnosis.compared
+
+
+@pytest.mark.parametrize("by_ids", [False, True])
+def test_keys_count_as_looked_at_where_one_stands_elsewhere_than_at_0(by_ids: bool, tmp_path: Path) -> None:
+    for length, is_asked in ((1, False), (2, True)):
+        folder = write_probe(LLAMA, tmp_path / str(length), length=length, position_ids=by_ids)
+        found = read_probe(folder, engine()(folder, BASE)).diagnosis
+        assert found.agree
+        assert ("key positions" in found.looked_at) == is_asked
+        assert any(line.startswith("key positions") for line in found.not_shown) != is_asked
+
+
+def test_keys_show_their_rotation_inside_a_narrow_window(tmp_path: Path) -> None:
+    config = {**LLAMA, "model_type": "mistral", "num_key_value_heads": 8, "sliding_window": 5}
+    folder = write_probe(config, tmp_path / "narrow", length=64)
+    mask = ("np.tri(n, dtype=bool)", "np.tri(n, dtype=bool) & ~np.tri(n, k=-5, dtype=bool)")
+    assert read_probe(folder, engine(mask)(folder, BASE)).diagnosis.agree
+    (finding,) = read_probe(folder, engine(mask, *PLANTED["keys"][0])(folder, BASE)).diagnosis.findings
+    assert finding.name == "keys not rotated"
 
 
 def test_a_window_that_ends_between_two_asked_distances_is_a_range(folder: Path) -> None:

@@ -50,7 +50,11 @@ class AnsweredProbe(NamedTuple):
 def _rotations(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
     shown = layer_scores(evidence.layout, evidence.prompts, evidence.answers, dtype, keys)
     layers = tuple(read_rotation(layer, scores) for layer, scores in enumerate(shown))
-    return layers, judge_layers(evidence.layout, evidence.expected, shown, layers)
+    verdict = judge_layers(evidence.layout, evidence.expected, shown, layers)
+    if all(one.moved is None for one in shown) and not evidence.layout.encoder:  # at 0 a key rotates by nothing
+        looked_at = tuple(field for field in verdict.looked_at if field != "key positions")
+        verdict = replace(verdict, looked_at=looked_at)
+    return layers, verdict
 
 
 def _biases(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:

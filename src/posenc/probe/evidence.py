@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -17,22 +17,24 @@ from posenc.diagnosis.rotation.rotation_usage import RopeInHead, RotationUsage
 from posenc.probe.layout import ProbeLayout
 from posenc.probe.prompts import KEY_IN_ENCODER
 from posenc.probe.rotation_reading import LayerRotation
-from posenc.probe.scores import LayerScores
+from posenc.probe.scores import LayerScores, MovedKey
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProbedScores(ObservedLogits):
-    """Logits of unit queries and a key of ones, in one head, with their errors and what was read off them.
+    """Logits of unit queries and a key of ones, as in one head, with their errors and what was read off them.
 
     Attributes:
         errors: How far rounding may put each logit, of the shape of `logits`.
         reading: What was read off without any config.
         vectors: The key, rotated back by each distance.
+        heads: Heads of queries whose mean the logits are, and heads of keys.
     """
 
     errors: np.ndarray
     reading: LayerRotation
     vectors: ObservedVectors
+    heads: tuple[int, int]
 
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         comparison = super().compare(usage, exact)
@@ -65,7 +67,9 @@ class ProbedScores(ObservedLogits):
         return not self.reading.rotates
 
     def width(self) -> str:
-        return f"scores of {self.channels()} channels at distances up to {int(self.query_positions.max())}"
+        channels, (queries, keys) = self.channels(), self.heads
+        of_heads = f", the mean of {queries} query heads with {keys} of keys," if queries > 1 else ""
+        return f"scores of {channels} channels{of_heads} at distances up to {int(self.query_positions.max())}"
 
 
 def probed_scores(
@@ -81,22 +85,60 @@ def probed_scores(
     channels = layout.first + np.arange(layout.stream.queries)
     key = np.zeros((1, layout.head_dim))
     key[0, channels] = 1
-    q = np.eye(layout.head_dim)[np.repeat(channels, len(distances))]
-    logits = scores.reshape(1, -1, 1)
     place = KEY_IN_ENCODER if layout.encoder else 0
+    queries = np.tile(distances + place, (len(channels), *(1,) * (distances.ndim - 1)))
+    asked = _Asked(np.repeat(channels, len(distances)), queries, scores.reshape(-1), errors.reshape(-1))
+    keys = [(np.full(distances.shape[1:], float(place)), asked)]
+    if shown.moved is not None and (moved := _moved(layout, shown.moved, axes)) is not None:
+        keys.append(moved)
+    logits, visible, rounding = _by_key([asked for _, asked in keys])
     return ProbedScores(
-        q=q[None],
-        k=key[None],
+        q=np.eye(layout.head_dim)[np.concatenate([asked.channels for _, asked in keys])][None],
+        k=np.repeat(key, len(keys), 0)[None],
         logits=logits,
-        visible=np.ones(logits.shape, bool),
-        query_positions=np.tile(distances + place, (len(channels), *(1,) * (distances.ndim - 1))),
-        key_positions=np.full((1, *distances.shape[1:]), float(place)),
+        visible=visible,
+        query_positions=np.concatenate([asked.positions for _, asked in keys]),
+        key_positions=np.stack([position for position, _ in keys]),
         scale=1.0,
         dtype="float32",
-        errors=errors.reshape(logits.shape),
+        errors=rounding,
         reading=reading,
         vectors=_key_as_seen(layout, scores, distances, reading, key),
+        heads=(layout.heads, layout.key_heads),
     )
+
+
+class _Asked(NamedTuple):
+    """Queries of one channel each, with their scores with one key."""
+
+    channels: np.ndarray
+    positions: np.ndarray
+    scores: np.ndarray
+    errors: np.ndarray
+
+
+def _moved(layout: ProbeLayout, moved: MovedKey, axes: int) -> tuple[np.ndarray, _Asked] | None:
+    """Position of a key that does not stand at 0, and the queries that see it; None where none does."""
+    seen = np.isfinite(moved.scores)
+    if not seen.any():
+        return None
+    queries, key = moved.query_positions[seen], moved.key_position
+    if axes > 1 and queries.ndim == 1:
+        queries, key = np.tile(queries[:, None], axes), np.tile(key, axes)
+    asked = _Asked(layout.first + moved.channels[seen], queries, moved.scores[seen], moved.errors[seen])
+    return key.astype(float), asked
+
+
+def _by_key(asked: list[_Asked]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores, whether they were asked, and errors, (1, queries, keys), of queries that were asked with one key each."""
+    column = np.repeat(np.arange(len(asked)), [len(one.channels) for one in asked])
+    shape = 1, len(column), len(asked)
+    logits, visible, errors = np.zeros(shape), np.zeros(shape, bool), np.zeros(shape)
+    place = 0, np.arange(len(column)), column
+    visible[place] = True
+    logits[place] = np.concatenate([one.scores for one in asked])
+    errors[place] = np.concatenate([one.errors for one in asked])
+    return logits, visible, errors
 
 
 def _key_as_seen(

@@ -18,7 +18,7 @@ from posenc.models.pair_rotation import pair_rotation
 from posenc.probe.evidence import probed_scores
 from posenc.probe.layout import ProbeLayout
 from posenc.probe.rotation_reading import LayerRotation
-from posenc.probe.scores import LayerScores
+from posenc.probe.scores import LayerScores, MovedKey
 
 #: Layers whose scores differ by no more than so many errors are judged once.
 ALIKE = 2.0
@@ -84,9 +84,16 @@ def _looked_at(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> t
 def _alike(expected: ModelPositions, one: int, other: int, shown: Mapping[int, LayerScores]) -> bool:
     if expected.at(one) != expected.at(other):
         return False
-    gap = np.abs(shown[one].scores - shown[other].scores)
-    hidden = np.isnan(shown[one].scores) & np.isnan(shown[other].scores)
-    return bool(np.all(hidden | (gap <= ALIKE * shown[one].errors)))
+    first, second = shown[one], shown[other]
+    moved = first.moved is None or second.moved is None or _same_scores(first.moved, second.moved)
+    return moved and _same_scores(first, second)
+
+
+def _same_scores(one: LayerScores | MovedKey, other: LayerScores | MovedKey) -> bool:
+    """Whether scores are the same, up to rounding, wherever a key is seen, and seen in the same places."""
+    gap = np.abs(one.scores - other.scores)
+    hidden = np.isnan(one.scores) & np.isnan(other.scores)
+    return bool(np.all(hidden | (gap <= ALIKE * one.errors)))
 
 
 def _judge(
@@ -99,7 +106,9 @@ def _judge(
         sentence = "The key is seen at none of the distances that were asked."
         return Diagnosis(False, (Finding("key never seen", sentence, "Check the mask and the window."),))
     verdict = judge_rotations(groups, expected, [("", evidence)], layout.length + 1)
-    return verdict if verdict.explained else replace(verdict, findings=read_off(groups[0], reading))
+    if verdict.explained or not (found := read_off(groups[0], reading)):
+        return verdict
+    return replace(verdict, findings=found, worst=())
 
 
 def read_off(group: LayerGroup, reading: LayerRotation) -> tuple[Finding, ...]:

@@ -33,6 +33,8 @@ class ProbeLayout:
         attention_cap: Softcap of attention's logits; 0 where there is none.
         output_cap: Softcap of the output's logits; 0 where there is none.
         encoder: Whether queries see later keys; the weight of the key is then compared with that of the filling token.
+        heads: Heads of queries, whose mean is read where the stream has one channel for all of them.
+        key_heads: Heads of keys.
     """
 
     quantity: Quantity
@@ -45,6 +47,8 @@ class ProbeLayout:
     attention_cap: float = 0.0
     output_cap: float = 0.0
     encoder: bool = False
+    heads: int = 1
+    key_heads: int = 1
 
     def plain(self, prompts: Iterable[Prompt]) -> dict[str, Any]:
         """The content of probe.json."""

@@ -15,6 +15,8 @@ LONGEST_WINDOW = 16_384
 LONGEST_BIAS = 64
 #: The prompt of equal tokens, which shows whether values rotate, and its length.
 VALUES, EQUAL = "values", 8
+#: Beginning of the names of prompts in which the key does not stand at position 0, so that its rotation shows.
+MOVED = "moved_"
 #: The prompt of a decoder in which the key comes after the query.
 LATER_KEY = "decoder_later_key"
 #: Position of the key in the prompts of an encoder, behind the token that fills.
@@ -137,6 +139,32 @@ def placed_prompts(queries: int, length: int, axes: int) -> list[Prompt]:
         for channel in range(queries)
         for name, steps in asked.items()
     ]
+
+
+def moved_prompts(queries: int, length: int, windows: Iterable[int]) -> list[Prompt]:
+    """Make prompts whose key stands behind tokens that fill, before a query of each channel, inside every window.
+
+    They are as long as the others, since frequencies may depend on the length.
+    """
+    last = min([length, *(window - 1 for window in windows)])
+    place = last // 2
+    prompts = []
+    for first in range(0, queries, last - place) if place > 0 else ():
+        channels = range(first, min(first + last - place, queries))
+        tokens = [*(FILLER,) * place, KEY, *(FIRST_QUERY + channel for channel in channels)]
+        rows = tuple(range(place + 1, len(tokens)))
+        prompts.append(Prompt(f"{MOVED}{first}", (*tokens, *(FILLER,) * (length + 1 - len(tokens))), rows))
+    return prompts
+
+
+def moved_placed_prompts(queries: int, length: int, axes: int) -> list[Prompt]:
+    """Make prompts of three tokens whose key has half the longest distance as its position, in every coordinate."""
+    place = length // 2
+    if not place:
+        return []
+    ids = _of_coordinates([(place, place + 1, length)] * axes)
+    asked = range(queries)
+    return [Prompt(f"{MOVED}{channel}", (KEY, FIRST_QUERY + channel, FILLER), (1,), ids) for channel in asked]
 
 
 def _of_coordinates(ids: list[tuple[int, ...]]) -> PositionIds:

@@ -139,7 +139,8 @@ def _read_as_coarsely_as_needed(probe: AnsweredProbe, exact: ProbeReading) -> Pr
     fewest = len(exact.diagnosis.findings) if exact.explained else math.inf
     for dtype, keys in COARSER:
         reading = _read(probe, dtype, keys)
-        shown = reading.explained and _rotating(reading) == _rotating(exact)
+        findings = {finding.name for finding in reading.diagnosis.findings}
+        shown = reading.explained and _rotating(reading) == _rotating(exact) and not findings & ROUNDED_ALIKE
         if shown and len(reading.diagnosis.findings) < fewest:
             return replace(reading, diagnosis=computed_in(dtype, reading.diagnosis))
     return exact

@@ -9,12 +9,15 @@ import numpy as np
 
 from posenc.probe.answers import Answers
 from posenc.probe.layout import ProbeLayout
-from posenc.probe.prompts import Prompt
+from posenc.probe.prompts import MOVED, Prompt
+from posenc.probe.stream import FIRST_QUERY, KEY
 
 #: Rounding of one operation, by type.
 ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 #: How often a weight is rounded on its way through a model, in roundings of one operation.
 OPERATIONS = 8.0
+#: The most that one rounding of a rotated key of ones, by pairs of length √2, moves the score of a unit query.
+WIDE = 2.0**0.5
 #: A weight below this is none: the key is not seen.
 UNSEEN = 1e-9
 #: What the rounding of a mean, which a norm subtracts, adds to a weight, of one rounding.
@@ -30,6 +33,25 @@ Sides = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
+class MovedKey:
+    """Scores with a key at another position than 0; positions have an axis of coordinates where each is asked.
+
+    Attributes:
+        channels: Channel of each query, (queries,).
+        query_positions: Of each query.
+        key_position: Of the key.
+        scores: Of each query, NaN where the key is not seen or a window hides other keys.
+        errors: How far rounding may put them.
+    """
+
+    channels: np.ndarray
+    query_positions: np.ndarray
+    key_position: np.ndarray
+    scores: np.ndarray
+    errors: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class LayerScores:
     """Scores of one layer.
 
@@ -40,6 +62,7 @@ class LayerScores:
         errors: How far rounding may put them, of the same shape.
         seen: Distances of the window's prompt at which the key is seen, and those at which it is not.
         ahead: The same of keys that come later, in an encoder.
+        moved: Scores with a key at another position; None where none were asked.
     """
 
     distances: np.ndarray
@@ -47,6 +70,7 @@ class LayerScores:
     errors: np.ndarray
     seen: Sides
     ahead: Sides = ((), ())
+    moved: MovedKey | None = None
 
     def of_text(self) -> LayerScores:
         """Return the scores at distances that are equal in all coordinates, as in text, by one distance each."""
@@ -76,9 +100,35 @@ def layer_scores(
             scores[channel, columns], errors[channel, columns] = score
         if keys != "float32":
             errors += ROUNDOFF[keys] * np.abs(scores)
-        sides = (_seen(layout, prompts, answers, layer, side) for side in (1, -1))
-        result.append(LayerScores(distances, scores, errors, *sides))
+        seen, ahead = (_seen(layout, prompts, answers, layer, side) for side in (1, -1))
+        moved = _moved_key(layout, prompts, answers, layer, min(seen[1], default=np.inf), dtype)
+        if moved is not None:
+            rounding = ROUNDOFF[keys] * WIDE * max(1.0, float(np.nanmax(np.abs(scores), initial=0.0)))
+            moved = moved if keys == "float32" else replace(moved, errors=moved.errors + rounding)
+        result.append(LayerScores(distances, scores, errors, seen, ahead, moved))
     return result
+
+
+def _moved_key(
+    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, layer: int, hidden: float, dtype: str
+) -> MovedKey | None:
+    """Scores with a key at another position; NaN in rows from which a window hides keys at the distance `hidden`."""
+    asked = [prompt for prompt in prompts if prompt.name.startswith(MOVED)]
+    if not asked:
+        return None
+    channels, positions, scores, errors = [], [], [], []
+    for prompt in asked:
+        rows = np.array(prompt.rows)
+        score, error = _scores(layout, answers.rows[prompt.name], layer, rows, dtype)
+        scores.append(np.where(rows < hidden, score, np.nan))
+        errors.append(error)
+        channels += [prompt.tokens[row] - FIRST_QUERY for row in prompt.rows]
+        positions += [[one[row] for one in prompt.coordinates()] for row in prompt.rows]
+    place = [one[asked[0].tokens.index(KEY)] for one in asked[0].coordinates()]
+    several = len(place) > 1
+    queries, key = np.array(positions), np.array(place)
+    queries, key = (queries, key) if several else (queries[:, 0], key[0])
+    return MovedKey(np.array(channels), queries, key, np.concatenate(scores), np.concatenate(errors))
 
 
 def key_weights(layout: ProbeLayout, rows: np.ndarray, layer: int, head: int = 0) -> np.ndarray:

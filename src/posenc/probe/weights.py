@@ -99,8 +99,8 @@ def _query_and_key_norms(plan: ProbePlan) -> Tensors:
     if not row.q_norm:
         return {}
     widths = [heads * sizes.head if row.wide_norm else sizes.head for heads in (sizes.heads, sizes.groups)]
-    # A query of one channel comes out of the norm as √width, a key of ones in one head of several as √heads.
-    query = plan.gain / plan.scale / np.sqrt(widths[0]) / np.sqrt(widths[1] / sizes.head)
+    # All heads ask one channel: it comes out of a norm of one head, and of all of them, as √width of a head.
+    query = plan.gain / plan.scale / np.sqrt(sizes.head)
     return _norm(row, row.q_norm, query, widths[0]) | _norm(row, row.k_norm, 1.0, widths[1])
 
 
@@ -112,8 +112,9 @@ def _projections(plan: ProbePlan, layer: int) -> Tensors:
     k, v = (np.zeros((sizes.groups * sizes.head, sizes.hidden), np.float32) for _ in range(2))
     o = np.zeros((sizes.hidden, sizes.heads * sizes.head), np.float32)
     asked = np.arange(stream.queries)
-    q[plan.first + asked, FIRST_QUERY + asked] = plan.gain / plan.scale / unit
-    k[: sizes.head, KEY] = 1 / unit
+    of_heads = q.reshape(sizes.heads, sizes.head, sizes.hidden)
+    of_heads[:, plan.first + asked, FIRST_QUERY + asked] = plan.gain / plan.scale / unit
+    k[:, KEY] = 1 / unit
     _values(v, sizes, unit, FILLER if row.encoder else stream.constant)
     _output(o, plan, layer, sizes.head)
     if row.fused is None:
@@ -133,12 +134,17 @@ def _values(v: np.ndarray, sizes: Sizes, unit: float, compared: int) -> None:
 
 
 def _output(o: np.ndarray, plan: ProbePlan, layer: int, width: int) -> None:
-    """Set the output projection: a head's first value goes to its own channel, head 0's second to the layer's sum."""
+    """Set the output projection: first values go to the channels of weights, second ones to that of the layer's sum.
+
+    Heads that share a channel, where the stream has fewer channels than heads, write the mean of their weights.
+    """
     stream = plan.stream
     size = 1.0 if plan.architecture.output_norm else _written(plan)
-    for head in range(stream.heads):
-        o[stream.weight(layer, head), head * width] = size
-    o[stream.whole(layer), 1] = size
+    together = plan.sizes.heads // stream.heads
+    for head in range(plan.sizes.heads):
+        o[stream.weight(layer, head // together), head * width] = size / together
+    for head in range(together):
+        o[stream.whole(layer), head * width + 1] = size / together
     if stream.balanced:
         o[LAYER_BALANCE] = -o.sum(0)
 

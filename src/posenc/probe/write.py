@@ -32,6 +32,8 @@ from posenc.probe.prompts import (
     bucket_prompts,
     channel_prompts,
     encoder_prompts,
+    moved_placed_prompts,
+    moved_prompts,
     placed_prompts,
     row_prompts,
     value_prompt,
@@ -136,7 +138,7 @@ def _probe(file: Mapping[str, Any], length: int | None, position_ids: bool, laye
     attention, output = [float(written[key] or 0) for key in row.softcaps] or [0.0, 0.0]
     layout = ProbeLayout(
         row.quantity, plan.sizes.head, plan.first, plan.scale, plan.gain, longest, plan.stream, attention, output,
-        row.encoder,
+        row.encoder, plan.sizes.heads, plan.sizes.groups,
     )  # fmt: skip
     whole = whole_config(written, row, plan.sizes)
     return _Probe(written, whole, positions, plan, layout, _prompts(plan, positions, longest, position_ids))
@@ -159,6 +161,8 @@ def _prompts(plan: ProbePlan, positions: ModelPositions, length: int, position_i
         return [bias_prompt(length), value_prompt(position_ids)]
     if position_ids:
         axes = max(group.rotary_encoding.axes for group in positions.groups if group.rotary_encoding is not None)
-        return [*placed_prompts(plan.stream.queries, length, axes), value_prompt(position_ids, axes)]
+        sizes = plan.stream.queries, length, axes
+        return [*placed_prompts(*sizes), *moved_placed_prompts(*sizes), value_prompt(position_ids, axes)]
     asked = channel_prompts(plan.stream.queries, length, windows)
+    asked += moved_prompts(plan.stream.queries, length, windows)
     return [*asked, *window_prompt(length, windows), value_prompt(position_ids)]
