@@ -156,6 +156,9 @@ def test_older_phi3_with_its_trained_length_beside():
     scaling = LongRoPE((1.0,) * 4, (1.0, 2.0, 3.0, 4.0), original=2048, length=131_072, factor=64.0)
     assert only(config).rotary_encoding == RoPE(8, 10_000.0, "halves", scaling=scaling)
     assert only(config, length=100).rotary_encoding.scaling.length == 100
+    for name in ("phi3", "phi4_multimodal"):
+        older = config | {"model_type": name, "rope_scaling": rope | {"type": "yarn"}}
+        assert only(older).rotary_encoding == RoPE(8, 10_000.0, "halves", scaling=scaling)
 
 
 def test_a_base_of_null_is_not_replaced_by_a_default():
@@ -185,6 +188,8 @@ def test_mscale_alone_does_not_count_but_is_noted_nowhere_as_used():
         ({"model_type": 3}, TypeError, "model_type must be a word; got 3"),
         ({"model_type": "foo"}, ValueError, "model_type must be one that is known here, or its pairing must be stated"),
         ({"model_type": "llama", "rope_scaling": {"type": "yarm"}}, ValueError, "rope_scaling.type must be one of"),
+        ({"model_type": "phi3", "rope_scaling": {"type": "yarn", "factor": 4.0}}, ValueError,
+            "rope_scaling.type must not be 'yarn' without short_factor and long_factor"),
         ({"model_type": "llama", "rope_scaling": [1]}, TypeError, "rope_scaling must be a JSON object"),
         ({"model_type": "llama", "rope_scaling": {"type": "linear"}}, ValueError, "factor must be in rope_parameters"),
         ({"model_type": "llama", "rope_theta": float("nan")}, ValueError, "rope_theta must be a finite number"),

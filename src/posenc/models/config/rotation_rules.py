@@ -165,6 +165,19 @@ def bases_by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     return tuple(slices.get(layer_type) for layer_type in types)
 
 
+def yarn_is_longrope(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Phi-3, Phi-4 multimodal: the class takes "yarn", as older files have it, for longrope."""
+    rope = one_rotation(fields)
+    if rope.rope_type == "yarn" and (stated := rope.get("rope_type")) is not None:
+        if not (rope.get("short_factor") and rope.get("long_factor")):
+            raise ValueError(
+                f"{stated.key} must not be 'yarn' without short_factor and long_factor, since its class takes it for "
+                "'longrope', which needs both. Add them; for YaRN choose another class."
+            )
+        rope = rope.updated(replace(stated, value="longrope"))
+    return (rope,) * len(types)
+
+
 def short_or_long_mscale(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """PhiMoE states itself what cos and sin are multiplied by, for short and for long contexts."""
     rope = one_rotation(fields)

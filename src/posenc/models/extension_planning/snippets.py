@@ -97,6 +97,8 @@ def config_of(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[
 
 def snippets(data: Mapping[str, Any], target: Target) -> tuple[dict[str, str], str]:
     """The text for each engine, and how it was checked; no text where reading it back gives another model."""
+    if target.positions.model_type in LONGROPE_ALONE and target.new.scaling is not None:
+        return _for_llama_cpp(target), REFUSED
     problem = ""
     for nested, windows in ((False, True), (False, False), (True, False)):
         aim = replace(target, windows=windows)
@@ -110,10 +112,7 @@ def snippets(data: Mapping[str, Any], target: Target) -> tuple[dict[str, str], s
             more = aim.replaced() != replace(target, windows=False).replaced()
             note = "; layers with a window rotate by the same keys, and change with the others" if more else ""
             note += _of_logits(target.positions, read)
-            texts = _texts(config, aim)
-            if target.positions.model_type in LONGROPE_ALONE and target.new.scaling is not None:
-                return {name: texts[name] for name in texts if name == "llama.cpp"}, REFUSED
-            return texts, f"read back through from_config: the same encodings{note}"
+            return _texts(config, aim), f"read back through from_config: the same encodings{note}"
         problem = problem or "read back, the config does not say the same"
     return {}, f"none: {problem}"
 
@@ -135,10 +134,14 @@ def _texts(config: Mapping[str, Any], target: Target) -> dict[str, str]:
     texts = {"transformers": f"config.json: {shown}"}
     if not isinstance(target.new.scaling, DynamicNTK):  # vLLM takes it as constant, for factor · the trained length
         texts["vLLM"] = f"vllm serve MODEL --hf-overrides '{shown}' --max-model-len {target.length}"
-    # llama.cpp's options are for all layers alike.
+    return texts | _for_llama_cpp(target)
+
+
+def _for_llama_cpp(target: Target) -> dict[str, str]:
+    """Return the text for llama.cpp, whose options are for all layers alike; nothing where layers differ."""
     one_encoding = len({group.encodings for group in target.replaced() if group.part == target.group.part}) == 1
     options = _llama_cpp(target.new, target.length) if one_encoding else ""
-    return texts | ({"llama.cpp": options} if options else {})
+    return {"llama.cpp": options} if options else {}
 
 
 def _llama_cpp(encoding: RoPE, length: int) -> str:

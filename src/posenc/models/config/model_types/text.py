@@ -102,7 +102,7 @@ TEXT = (
         rotations=rotation_rules.share_beside_rotary_dim,
         roles=sparse_indexer,
     ),
-    ModelType(("phi3", "phi4_multimodal"), partial=True, window=ONE_WINDOW),
+    ModelType(("phi3", "phi4_multimodal"), partial=True, rotations=rotation_rules.yarn_is_longrope, window=ONE_WINDOW),
     ModelType(("gpt_neox", "gpt_neox_japanese"), partial=True, rotations=NEOX),
     ModelType(("bamba",), partial=True, layer_types=layer_type_rules.by_attn_layer_indices),
     # Adjacent channels.
