@@ -31,6 +31,21 @@ def test_the_same_logits_before_within_and_after(kind: str) -> None:
     assert not any("forward" in module.__dict__ for module in one.modules())
 
 
+def test_layers_that_do_not_rotate_are_left_alone() -> None:
+    sizes: dict[str, Any] = {"vocab_size": 32, "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 4}
+    more = {"num_key_value_heads": 1, "intermediate_size": 16, "pad_token_id": 0}
+    for layers in ([1, 0, 1, 0], [1, 1, 1, 1]):
+        config = transformers.SmolLM3Config(**sizes, **more, no_rope_layers=layers)
+        with accelerate(transformers.SmolLM3Model(config)) as accelerated:
+            names = [f"layers.{number}.self_attn" for number, rotates in enumerate(layers) if rotates]
+            assert [name for name, _ in accelerated.changed] == names
+    falcon = transformers.FalconModel(transformers.FalconConfig(**sizes, alibi=True))
+    with pytest.raises(ValueError, match=r"^model must have attention that calls .* in layers that rotate"):
+        accelerate(falcon)
+    with accelerate(transformers.FalconModel(transformers.FalconConfig(**sizes))) as accelerated:
+        assert len(accelerated.changed) == 4
+
+
 def test_other_models_are_left_alone() -> None:
     one, other = model("Llama"), model("Llama")
     accelerated = accelerate(one)

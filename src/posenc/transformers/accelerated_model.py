@@ -12,8 +12,10 @@ import torch
 
 from posenc.core import arrays
 from posenc.core.rotation import Pairing, Rotation
+from posenc.models import from_config
 from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_one
 from posenc.transformers.accelerated_attention import calling, calls_inside, check_equal
+from posenc.transformers.attention_recorder import RecordedPlace, place_of
 from posenc.transformers.model_changes import ModelChange, replace_attribute
 from posenc.transformers.refusals import check_torch_module, check_unchanged
 
@@ -38,7 +40,8 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
 
     Rotations: every module whose forward calls its file's `apply_rotary_pos_emb` gets a forward of its own that calls
     ours. Before that the two are compared, to the bit in float32, on queries and keys of grouped heads at random
-    angles. In 16 bits the results differ by what the model's own code rounds more often.
+    angles. In 16 bits the results differ by what the model's own code rounds more often. Layers that do not rotate, by
+    the model's config, are left as they are: every fourth of SmolLM3, all of a Falcon with ALiBi.
 
     Positions inside attention (T5, mT5, DeBERTa v2 and v3, BLOOM, MPT): every layer attends by `attention`. Before that
     each layer is compared with its own code, on a few tokens with padding and without. Calls that ours cannot take stay
@@ -68,12 +71,14 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
         ['model.layers.0.self_attn', 'model.layers.1.self_attn']
     """
     check_torch_module(model)
-    layers = [(name, module) for name, module in model.named_modules() if _calls_rotation(module)]
+    unrotated = _unrotated(model)
+    calls = [(name, module) for name, module in model.named_modules() if _calls_rotation(module)]
+    layers = [(name, module) for name, module in calls if place_of(name) not in unrotated]
     inside = list(calls_inside(model))
     if not layers and not inside:
         raise ValueError(
-            f"model must have attention that calls {NAME}, or that of T5, DeBERTa v2 and v3, BLOOM or MPT; got "
-            f"{type(model).__name__}. Use rotate or attention yourself."
+            f"model must have attention that calls {NAME} in layers that rotate, or that of T5, DeBERTa v2 and v3, "
+            f"BLOOM or MPT; got {type(model).__name__}. Use rotate or attention yourself."
         )
     changed = [*layers, *((name, module) for name, module, *_ in inside)]
     unchanged = {repr(name): module for name, module in changed}
@@ -89,6 +94,19 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
         for layer, forward in forwards:
             replace_attribute(stack, layer, "forward", MethodType(forward, layer))
         return Accelerated(tuple(changed))._undone_by(stack)
+
+
+def _unrotated(model: Any) -> frozenset[RecordedPlace]:
+    """Layers that do not rotate by the model's config; none where posenc cannot read it."""
+    try:
+        positions = from_config(model.config.to_dict())
+    except (AttributeError, TypeError, ValueError):
+        return frozenset()
+    layers: dict[bool, set[RecordedPlace]] = {True: set(), False: set()}
+    for group in positions.groups:
+        part = "" if group.part == positions.main_part else group.part
+        layers[group.rotary_encoding is not None] |= {RecordedPlace(layer, part) for layer in group.layers}
+    return frozenset(layers[False] - layers[True])
 
 
 def _calls_rotation(module: Any) -> bool:
