@@ -89,6 +89,27 @@ def test_a_mask_that_is_changed_inside_an_attention_function_is_seen() -> None:
         assert "what queries see in 3 layers" in found.compared
 
 
+def _hides_in_one_head(module: Any, q: Any, k: Any, v: Any, mask: Any, **named: Any) -> Any:
+    own = mask.expand(-1, q.shape[1], -1, -1).clone()
+    own[:, 1, 5, 2] = False
+    return sdpa_attention_forward(module, q, k, v, own, **named)
+
+
+def test_a_key_that_one_head_does_not_see_is_seen() -> None:
+    """In a mask by heads, and in what a function does with a mask that all heads share."""
+    AttentionInterface.register("hides_in_one_head", _hides_in_one_head)
+    whole = torch.ones(2, 4, PROMPT, PROMPT, dtype=torch.bool).tril()
+    hidden = whole.clone()
+    hidden[:, 1, 5, 2] = False
+    cases = (("sdpa", whole, False), ("sdpa", hidden, True), ("hides_in_one_head", whole[:, :1], True))
+    for attention, mask, is_wrong in cases:
+        model = built("llama", "sdpa")
+        model.set_attn_implementation(attention)
+        found = traced_run(model, lambda model, mask=mask: model(drawn(2, PROMPT), attention_mask=mask)).check()
+        assert [finding.name for finding in found.findings] == ["mask of some heads"] * is_wrong, str(found)
+        assert ("some heads of the query of token 5 do not see token 2. Others do." in str(found)) == is_wrong
+
+
 def test_a_verdict_names_what_was_not_looked_at() -> None:
     sizes = {"vocab_size": 64, "d_model": 32, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 4}
     model = T5ForConditionalGeneration(T5Config(**sizes, decoder_start_token_id=0)).eval()

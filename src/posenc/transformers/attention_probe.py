@@ -73,9 +73,9 @@ class _Attention(NamedTuple):
 def measure_visible(
     attend: Attend, module: Any, vectors: tuple[Any, Any, Any], rest: tuple[Any, ...], named: Any
 ) -> torch.Tensor:
-    """Measure which keys an attention function lets each query see, (batch, queries, keys)."""
+    """Measure which keys an attention function lets each head of a query see, (batch, heads, queries, keys)."""
     query, key, value = (torch.zeros_like(vector) for vector in vectors)
-    return (_Attention(attend, module, value, rest, named).probabilities(query, key) > 0).any(2)
+    return (_Attention(attend, module, value, rest, named).probabilities(query, key) > 0).transpose(1, 2)
 
 
 def measure_attention(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ def judge_visible(record: TraceRecord) -> SeenKeys:
         window = None if group is None else group.window
         key = layer.call, id(layer.visible), layer.slots.tobytes(), window, causal
         if key not in judged:
-            judged[key] = _judged(record.calls[layer.call], layer, window, causal)
+            judged[key] = _of_heads(record.calls[layer.call], layer, window, causal)
         if (wrong := judged[key]) is not None and (layer.part, layer.layer) not in wrong_ones:
             wrong_ones.add((layer.part, layer.layer))
             name, sentence, fix = wrong
@@ -68,7 +69,19 @@ def _is_causal(record: TraceRecord, layer: TracedLayer) -> bool | None:
     return {"causal": True, "both": False}.get(record.attends)
 
 
-def _judged(call: TracedCall, layer: TracedLayer, window: NearKeys | None, causal: bool) -> tuple[str, str, str] | None:
+def _of_heads(
+    call: TracedCall, layer: TracedLayer, window: NearKeys | None, causal: bool
+) -> tuple[str, str, str] | None:
+    """Judge what any head of a query sees, then, where heads differ, what all of them do."""
+    wrong = _judged(call, layer, window, causal)
+    if wrong is not None or layer.in_every_head is None:
+        return wrong
+    return _judged(call, replace(layer, visible=layer.in_every_head), window, causal, of_some_heads=True)
+
+
+def _judged(
+    call: TracedCall, layer: TracedLayer, window: NearKeys | None, causal: bool, *, of_some_heads: bool = False
+) -> tuple[str, str, str] | None:
     """Name, sentence and remedy for the first query that sees other tokens than it is to see."""
     total, all_slots = call.start + call.count, np.asarray(layer.slots)
     seen = np.zeros((len(call.real), call.count, total), dtype=bool)
@@ -83,6 +96,10 @@ def _judged(call: TracedCall, layer: TracedLayer, window: NearKeys | None, causa
     if not wrong.any() and not other.any():
         return None
     row, query = (int(one) for one in np.argwhere(wrong.any(-1) | other)[0])
+    if of_some_heads:
+        hidden = _list(np.flatnonzero(meant[row, query] & ~seen[row, query]))
+        sentence = f"row {row}: some heads of the query of token {call.start + query} do not see token{hidden}."
+        return "mask of some heads", f"{sentence} Others do.", "Hide the same keys in every head."
     name, sentence, fix = _named(call, window, row, query, seen[row], meant[row], bool(other[row, query]))
     if name == "documents leak" and (ignored := _ignored_restart(call, layer, row, call.start + query)):
         return name, f"{sentence} {ignored}", f"{fix[:-1]}, and begin at 0 in each: posenc.positions.packed(lengths)."

@@ -62,10 +62,11 @@ class TracedLayer:
         amplitude: Factor of the lengths of queries and of keys by the rotation; NaN where there is none.
         slots: For each key that attention was given, the token of the sequence that wrote it, (batch, keys); `EMPTY` or
             `FOREIGN` where there is none. None where that was not seen.
-        visible: Whether a query may see a key, (batch, n, keys); None where that was not seen.
+        visible: Whether a query may see a key in any head, (batch, n, keys); None where that was not seen.
         vectors: q, k, q_rotated and k_rotated that no position explains, for `posenc.diagnosis.diagnose`.
         kind: What carries the positions.
         dtype: Type of the vectors.
+        in_every_head: Whether a query may see a key in all heads, (batch, n, keys); None where heads see the same.
     """
 
     call: int
@@ -80,6 +81,7 @@ class TracedLayer:
     vectors: dict[str, np.ndarray] = field(default_factory=dict)
     kind: Literal["rotation", "rows", "biases", "none"] = "rotation"
     dtype: str = "float32"
+    in_every_head: np.ndarray | None = None
 
     @property
     def place(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from posenc.core.doors import AttentionBias
 from posenc.diagnosis.tracing.trace_records import TracedCall, TracedLayer, TraceRecord
 from posenc.models.model_positions import LayerGroup
 from posenc.models.pair_rotation import PairRotation, pair_rotation, unwrapped
@@ -22,7 +23,13 @@ from posenc.transformers.tracing.biased_keys import biased_keys
 from posenc.transformers.tracing.call_request import CallRequests
 from posenc.transformers.tracing.key_slots import KeyStore
 from posenc.transformers.tracing.rotation_steps import RecoveredLayer, Rotated, RotationStep, RotationSteps
-from posenc.transformers.tracing.visible_keys import heeds_its_mask, no_mask_rule, visible_keys
+from posenc.transformers.tracing.visible_keys import (
+    SightOfHeads,
+    heeds_its_mask,
+    no_mask_rule,
+    seen_by_heads,
+    visible_keys,
+)
 
 #: Numbers of vectors that are held before they are read, so that long prompts through many layers need no memory.
 MOST_HELD = 1 << 22
@@ -35,7 +42,7 @@ class LayerStep(NamedTuple):
     module: str
     rotation: RotationStep | None
     slots: np.ndarray | None
-    visible: np.ndarray | None
+    seen: SightOfHeads | None
     dtype: str
 
 
@@ -55,7 +62,7 @@ class PositionRecorder:
     projections: list[Projection] = field(default_factory=list)
     steps: list[LayerStep] = field(default_factory=list)
     stores: dict[tuple[int, str], KeyStore] = field(default_factory=dict)
-    masks: dict[object, tuple[Any, np.ndarray | None]] = field(default_factory=dict)
+    masks: dict[object, tuple[Any, SightOfHeads | None]] = field(default_factory=dict)
     meant: dict[tuple[RecordedPlace, int], PairRotation | None] = field(default_factory=dict)
     reader: RotationSteps = field(default_factory=RotationSteps)
     held: int = 0
@@ -63,6 +70,8 @@ class PositionRecorder:
     def watch(self, stack: ExitStack) -> None:
         """Record every call of the model until the stack is closed."""
         self.names = {id(module): name for name, module in self.model.named_modules()}
+        biases = (isinstance(one, AttentionBias) for group in self.record.model.groups for one in group.encodings)
+        self.weighs_alike = not any(biases)  # a steep bias makes a weight of 0 in one head and not in another
         self.requests = CallRequests(self.model, self.record)
         self.requests.watch(stack)
         stack.callback(self.model.register_forward_pre_hook(self._begin, with_kwargs=True, prepend=True).remove)
@@ -205,10 +214,11 @@ class PositionRecorder:
         slots = self._slots(call, name, k, new, written)
         mask = rest[0] if rest else named.get("attention_mask")
         if heeds_its_mask(attend):
-            visible = self._visible(module, q.shape[2], k.shape[2], mask, named)
+            seen = self._visible(module, q.shape[2], k.shape[2], mask, named)
         else:
-            visible = measure_visible(attend, module, vectors, rest, named).cpu().numpy()
-        self._add(call, LayerStep(place, name, rotation, slots, visible, str(q.dtype).removeprefix("torch.")))
+            seen = seen_by_heads(measure_visible(attend, module, vectors, rest, named))
+            seen = seen if self.weighs_alike else SightOfHeads(seen.visible)
+        self._add(call, LayerStep(place, name, rotation, slots, seen, str(q.dtype).removeprefix("torch.")))
 
     def _note_other_tokens(self, place: RecordedPlace, count: int) -> None:
         """Note, once for each part of the model, that it attends over other tokens than those of the call."""
@@ -276,12 +286,12 @@ class PositionRecorder:
             own = k[:, 0, :, at : at + added.shape[-1]]
         return store.slots(own, added, call.start)
 
-    def _visible(self, module: Any, queries: int, keys: int, mask: Any, named: Any) -> np.ndarray | None:
+    def _visible(self, module: Any, queries: int, keys: int, mask: Any, named: Any) -> SightOfHeads | None:
         """Keys that each query may see; layers share one mask, and without one those that are causal alike."""
         key = (no_mask_rule(module, named) if mask is None else id(mask), queries, keys)
         if key not in self.masks:
             seen = visible_keys(module, queries, keys, mask, named)
-            self.masks[key] = mask, None if seen is None else seen.cpu().numpy()
+            self.masks[key] = mask, None if seen is None else seen_by_heads(seen)
         return self.masks[key][1]
 
 
@@ -356,14 +366,16 @@ def _source(sources: Sources, x: torch.Tensor, number: int) -> Rotated | None:
 def _traced(call: TracedCall, step: LayerStep, read: RecoveredLayer | None, part: str) -> TracedLayer:
     """Record of a layer from its step and the positions that were read."""
     place = call.number, step.place.layer, part, step.module
+    visible, every = (None, None) if step.seen is None else step.seen
+    sight: dict[str, Any] = {"slots": step.slots, "visible": visible, "in_every_head": every}
     if read is None or step.rotation is None:
         empty = np.zeros((len(call.real), 0, 0, 1))
-        return TracedLayer(*place, empty, empty, slots=step.slots, visible=step.visible, kind="none", dtype=step.dtype)
+        return TracedLayer(*place, empty, empty, kind="none", dtype=step.dtype, **sight)
     vectors = {}
     if read.unexplained:
         _, _, queries, keys = step.rotation
         vectors = {"q": queries.before, "q_rotated": queries.after, "k": keys.before, "k_rotated": keys.after}
     arrays = {name: one.float().cpu().numpy() for name, one in vectors.items()}
     return TracedLayer(
-        *place, read.queries, read.keys, read.amplitude, step.slots, step.visible, arrays, "rotation", step.dtype
+        *place, read.queries, read.keys, read.amplitude, vectors=arrays, kind="rotation", dtype=step.dtype, **sight
     )
