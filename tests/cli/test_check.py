@@ -120,7 +120,7 @@ def test_the_layout_that_is_meant(student):
 def test_a_table_that_ends_with_an_error_is_told_not_blamed(student):
     ran = student(students.RIGHT["plain class"][0])
     assert ran.code == 0
-    assert "Beyond position 599 it refuses: ValueError." in ran.out
+    assert "It takes positions up to 599, and refuses 999: ValueError." in ran.out
 
 
 @pytest.mark.nightly

@@ -39,6 +39,29 @@ def test_a_mistake_is_a_finding():
     assert check_code(late, against=Sinusoidal(dim=16, start=1)).right
 
 
+def with_last(positions, dim):
+    """Refuses positions from 4,096 on."""
+    rows = table(4096, dim)
+    return rows[positions]
+
+
+def cut(length, dim):
+    """Returns 2,048 rows where more are asked for."""
+    return table(min(length, 2048), dim)
+
+
+def test_where_code_ends_is_found_and_said():
+    cases = (
+        (with_last, 4095, "It takes positions up to 4,095, and refuses 4,097: IndexError."),
+        (cut, 2047, "It takes positions up to 2,047, and refuses 2,048: it returned shape (2048, 16) for 2049 "
+                    "positions and width 16."),
+    )  # fmt: skip
+    for code, farthest, note in cases:
+        report = check_code(code)
+        assert (report.right, report.farthest_position) == (True, farthest)
+        assert note in report.notes
+
+
 def by_hugging_face(x, position_ids, base=10_000):
     angles = position_ids[:, :, None] * float(base) ** -(torch.arange(0, 16, 2) / 16)
     angles = torch.cat([angles, angles], -1)

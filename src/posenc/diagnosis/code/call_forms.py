@@ -286,22 +286,41 @@ def _first_that_works(of_shape: Callable[[tuple[int, ...]], Probe], shapes: Sequ
 
 
 def _as_far_as_possible(caller: Caller, ask: Callable[[int], Probe]) -> Probe:
-    """Ask for the farthest positions of `REACHES` that the code accepts, with a note where it refused farther ones."""
+    """Ask for the farthest positions of `REACHES` that the code accepts, then up to the first that it refuses."""
+    refused: tuple[int, Exception] | None = None
     first_error: Exception | None = None
     for reach in REACHES if _takes_positions(caller) else REACHES[1:]:
         try:
             probe = ask(reach)
         except FAILURES as error:
-            first_error = first_error or error
+            first_error, refused = first_error or error, (reach, error)
             continue
-        if first_error is None or isinstance(first_error, UnsupportedFormError):
-            return probe
-        note = f"Beyond position {reach - 1} it refuses: {_kind(first_error)}."
-        return replace(probe, notes=(*probe.notes, note))
+        return probe if refused is None else _up_to_refusal(caller, ask, (reach, probe), refused)
     raise first_error or UnsupportedFormError("")
 
 
-def _kind(error: Exception) -> str:
+def _up_to_refusal(
+    caller: Caller, ask: Callable[[int], Probe], taken: tuple[int, Probe], refused: tuple[int, Exception]
+) -> Probe:
+    """Halve what lies between positions that code takes and refuses; the farthest that it takes, with a note."""
+    between = [position + 1 for position in POSITIONS if taken[0] <= position and position + 1 < refused[0]]
+    while between:
+        reach = between[len(between) // 2]
+        try:
+            taken = reach, ask(reach)
+        except FAILURES as error:
+            refused = reach, error
+        between = [one for one in between if taken[0] < one < refused[0]]
+    last, first = (
+        int(_positions(reach)[-1]) if _takes_positions(caller) else reach - 1 for reach in (taken[0], refused[0])
+    )
+    note = f"It takes positions up to {last:,}, and refuses {first:,}: {_reason(refused[1])}."
+    return replace(taken[1], notes=(*taken[1].notes, note))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnsupportedFormError) and str(error):
+        return str(error)
     return error.kind if isinstance(error, CodeFailedError) else type(error).__name__
 
 
