@@ -8,7 +8,7 @@ import pytest
 from every import every
 from posenc import Linear, RoPE, YaRN
 from posenc.core.text_lines import told_apart
-from posenc.diagnosis import diagnose
+from posenc.diagnosis import diagnose, preflight
 from posenc.diagnosis.rotation.explain_rotation import LOOK_AT_POSITIONS
 from posenc.models import diff, from_config
 from posenc.models.difference import _shown
@@ -31,6 +31,14 @@ YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 
 NEOX = {"model_type": "gpt_neox", "num_hidden_layers": 2, "rotary_pct": 0.25, "rotary_emb_base": 10000}
 GEMMA = {"model_type": "gemma3_text", "num_hidden_layers": 6, "rope_local_base_freq": 1e4, "sliding_window": 512}
 
+SMOL = {"model_type": "smollm3", "num_hidden_layers": 8}
+QWEN = {"model_type": "qwen2_vl", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+        "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}}  # fmt: skip
+
+
+def _seen(**keys: object) -> dict[str, object]:
+    return QWEN | {"vision_config": {"depth": 2, "embed_dim": 64, "num_heads": 4, "spatial_merge_size": 2} | keys}
+
 
 def _scaled(**keys: object) -> dict[str, object]:
     return LLAMA | {"rope_scaling": BANDS | keys}
@@ -43,6 +51,10 @@ IN_FILES = (
     (NEOX, NEOX | {"rotary_pct": 0.5}, "Set rotary_pct to 0.25, where it is 0.5."),
     (GEMMA, GEMMA | {"rope_local_base_freq": 2e4}, "Set rope_local_base_freq to 10000.0, where it is 20000.0."),
     (GEMMA, GEMMA | {"sliding_window": 1024}, "Set sliding_window to 512, where it is 1024."),
+    (SMOL, SMOL | {"no_rope_layer_interval": 3}, "Set no_rope_layer_interval to 4, where it is 3."),
+    (SMOL | {"no_rope_layers": [1, 1, 1, 0] * 2}, SMOL | {"no_rope_layers": [1, 1, 0, 1] * 2},
+     "Set no_rope_layers to (1, 1, 1, 0, 1, 1, 1, 0), where it is (1, 1, 0, 1, 1, 1, 0, 1)."),
+    (_seen(), _seen(spatial_merge_size=4), "Set vision_config.spatial_merge_size to 2, where it is 4."),
     (_scaled(), _scaled(factor=16.0), "Set rope_scaling.factor to 8.0, where it is 16.0."),
     (
         _scaled(), _scaled(low_freq_factor=2.0, high_freq_factor=8.0),
@@ -67,6 +79,16 @@ def test_remedies_of_two_files_name_keys_as_the_file_spells_them():
         assert [finding.fix for finding in diagnose(meant, other).findings] == [remedy]
 
     every(IN_FILES, check)
+
+
+def test_a_check_before_serving_names_keys_where_no_finding_does():
+    deberta = {"model_type": "deberta-v2", "relative_attention": True, "pos_att_type": ["p2c"]}
+    for one, other, key in (
+        (_seen(), _seen(embed_dim=128), "vision_config.embed_dim: 64 in the served file, where it is 128"),
+        (deberta, deberta | {"relative_attention": False},
+         "relative_attention: True in the served file, where it is False"),
+    ):  # fmt: skip
+        assert key in preflight(one, other).to_write
 
 
 def test_of_several_keys_of_one_name_a_finding_names_its_own():

@@ -120,8 +120,10 @@ def judge_configs(first: ModelSource, second: ModelSource, length: int | None = 
     findings, of_drafts = _mistakes(one, other, length), _mistakes_of_drafts(one, other, length)
     if findings is not None:
         findings = (*findings, *compare_embedding_scales(first.config, second.config))
-    if findings is not None and not {finding.name for finding in findings} & ABOUT_LAYERS:
-        findings = by_keys_of_the_file((*findings, *compare_windows(one, other)), one, other)
+    if findings is not None:
+        of_layers = {finding.name for finding in findings} & ABOUT_LAYERS
+        windows = () if of_layers else compare_windows(one, other)
+        findings = by_keys_of_the_file((*findings, *windows), one, other)
     if findings is not None:
         said = {finding.sentence for finding in findings}
         drafts = None if of_drafts is None else [finding for finding in of_drafts if finding.sentence not in said]

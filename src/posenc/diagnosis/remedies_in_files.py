@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from posenc.diagnosis.mistake import Finding
+from posenc.models.config.layer_type_rules import ROTATES
 from posenc.models.config.window_rules import WINDOW_KEYS
 from posenc.models.keys_that_differ import DifferingValue, values_that_differ
 from posenc.models.model_positions import ModelPositions
@@ -44,6 +45,9 @@ VALUES = (
         SCALING,
     )
     | dict.fromkeys(("partial ignored", "rotated width", "head width", "start"), WIDTH)
+    | dict.fromkeys(
+        ("layer plan", "layer plan shifted", "NoPE layers ignored", "NoPE layers inverted"), frozenset(ROTATES)
+    )
 )  # fmt: skip
 
 

@@ -42,8 +42,10 @@ def values_that_differ(first: ModelPositions, second: ModelPositions) -> tuple[D
     for place in dict.fromkeys((*one, *other)):
         differing = _first_that_differs(place[2], one.get(place, {}), other.get(place, {}))
         if differing is not None:
-            key = differing.key
-            if key not in found or key.endswith(differing.name):  # what the file states before what follows from it
+            key, known = differing.key, found.get(differing.key)
+            lacks = known is not None and None not in known and None in differing
+            # What the file states comes before what follows from it, and what both state before what one does.
+            if known is None or (key.endswith(differing.name) and not lacks):
                 found[key] = differing
     return tuple(found.values())
 

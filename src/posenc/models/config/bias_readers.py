@@ -115,10 +115,11 @@ def deberta(fields: Fields, log_buckets: bool) -> Groups:
     groups: Groups = ()
     rows = fields.integer("max_position_embeddings", 1, MOST_ROWS)
     fields.mark_used("norm_rel_ebd", "share_att_key", "pos_att_type", "position_buckets", "max_relative_positions")
+    has_scores = fields.flag("relative_attention")
     if fields.flag("position_biased_input"):
         table = Learned(fields.integer("hidden_size"), rows)
         groups = (LayerGroup("text", "embedding", (), (table,), values=fields.values),)
-    if not fields.flag("relative_attention"):
+    if not has_scores:
         return groups
     encoding = _deberta_encoding(fields, rows, log_buckets)
     layers = tuple(range(num_hidden_layers(fields)))

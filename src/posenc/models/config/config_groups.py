@@ -12,7 +12,7 @@ from posenc.models.config.model_type import Groups, ModelType, neutral_keys
 from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.rotary_layers import rotary_groups
 from posenc.models.config.sight_rules import notes_of_later_keys
-from posenc.models.model_positions import Value
+from posenc.models.model_positions import LayerGroup, Value
 
 
 def groups_of_config(fields: Fields, row: ModelType, model_type: str, layout: PairLayout | None) -> Groups:
@@ -34,7 +34,14 @@ def groups_of_config(fields: Fields, row: ModelType, model_type: str, layout: Pa
         fields.notes.update(dict.fromkeys(notes_as_stated(fields, model_type, groups)))
     if row.part != "vision":
         return groups
-    return tuple(replace(group, patches=row.patches(fields, group)) for group in groups)
+    return tuple(_with_patches(fields, row, group) for group in groups)
+
+
+def _with_patches(fields: Fields, row: ModelType, group: LayerGroup) -> LayerGroup:
+    """Add positions of patches to a group, with the key of the squares that they stand in."""
+    patches, merged = row.patches(fields, group), fields.values_of("spatial_merge_size")
+    values = group.values if patches is None else tuple(dict.fromkeys((*group.values, *merged)))
+    return replace(group, patches=patches, values=values)
 
 
 def _declared_length(fields: Fields) -> Value | None:

@@ -13,7 +13,7 @@ from posenc.models.config.rope_parameters import RopeParameters
 #: Keys next to rope_parameters that a rotation follows from.
 HEAD_KEYS = (
     "head_dim", "hidden_size", "num_attention_heads", "qk_rope_head_dim", "qk_nope_head_dim", "rotary_dim",
-    "max_position_embeddings", "rope_interleave",
+    "max_position_embeddings", "rope_interleave", "embed_dim",
 )  # fmt: skip
 
 

@@ -312,6 +312,10 @@ def by_layers_block_type(fields: Fields, count: int) -> tuple[str, ...]:
     return tuple("hybrid" if i in hybrid else "linear_attention" for i in range(count))
 
 
+#: Keys that say which layers rotate.
+ROTATES = ("no_rope_layers", "no_rope_layer_interval")
+
+
 def rope_flags(fields: Fields, count: int) -> tuple[bool, ...]:
     """Return whether each layer rotates: no_rope_layers holds 1, in spite of its name, for a layer that does.
 

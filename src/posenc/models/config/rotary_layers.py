@@ -10,7 +10,7 @@ from posenc.models.config.config_classes import UNKNOWN_CLASS, nested
 from posenc.models.config.factors import root_of_width, rope_temperature
 from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim_of_layer
-from posenc.models.config.layer_type_rules import layer_types
+from posenc.models.config.layer_type_rules import ROTATES, layer_types
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.pair_axes import PairAxes, pair_axes
 from posenc.models.config.rope_parameters import ROPE_TYPES, RopeParameters
@@ -100,7 +100,7 @@ def _rotary_group(
         encodings=(Backward(encoding) if row.backward else encoding,),
         logit_factor=row.logit_factor(fields, rope, head.dim),
         query_temperature=rope_temperature(rope, head.dim),
-        values=(*_values(rope), *sections, *fields.values_of(*HEAD_KEYS)),
+        values=(*_values(rope), *sections, *fields.values_of(*HEAD_KEYS, *ROTATES)),
         notes=(*_notes_of_unread(fields, row, rope), *row.notes),
     )
     return replace(group, roles=row.roles(fields, group)) if row.roles else group
