@@ -228,7 +228,7 @@ def plan_context(
 def _require_unseen_distances(group: LayerGroup, trained: int, length: int) -> None:
     """Refuse a longer length for layers whose windows keep every distance within the trained one.
 
-    Layers with other roles see more: DeepSeek-V4 has compressed keys of all positions besides a window.
+    Layers with other roles see more: DeepSeek-V4 has compressed keys of all positions as well as a window.
     """
     window = None if group.roles else group.window
     farthest = None if window is None else window.size - 1 if isinstance(window, Chunks) else window.before

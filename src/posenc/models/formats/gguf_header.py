@@ -40,7 +40,7 @@ class GGUFHead:
         divisors: Of frequencies: the small tensors rope_freqs.weight, rope_factors_long.weight and
             rope_factors_short.weight that are there.
         stored: Where each tensor lies in the file, by name.
-        missing_parts: Of a model in several files, how many of them were not found beside the file that was read.
+        missing_parts: Of a model in several files, how many of them are not in the folder of the file that was read.
     """
 
     keys: dict[str, Any]
@@ -53,7 +53,7 @@ class GGUFHead:
 def read_gguf(path: str | Path) -> GGUFHead:
     """Read the head of a GGUF file (version 2 or 3, little-endian); weights are not touched. ValueError in one line.
 
-    The other parts of a model that was split into several files are read with it where they lie beside it.
+    The other parts of a model that was split into several files are read with it where they lie in its folder.
     """
     if not isinstance(path, str | Path):
         raise TypeError(f"file must be a path or a head that was read; got {validation.shown(path)}. Give a path.")

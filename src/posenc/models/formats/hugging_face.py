@@ -74,8 +74,8 @@ def to_config(
     groups = positions.of(part)
     wanted, problem = _by_layer(groups), ""
     candidates = _candidates(groups)
-    for rope_parameters, beside in ((rope, beside) for beside in (False, True) for rope in candidates):
-        written = _with_rope_parameters(data, rope_parameters, beside=beside)
+    for rope_parameters, twice in ((rope, twice) for twice in (False, True) for rope in candidates):
+        written = _with_rope_parameters(data, rope_parameters, twice=twice)
         try:
             read = from_config(written, length=length, types=types)
         except (ValueError, TypeError) as error:
@@ -121,13 +121,13 @@ def _candidates(groups: tuple[LayerGroup, ...]) -> list[dict[str, Any]]:
 
 
 def _with_rope_parameters(
-    data: Mapping[str, Any], rope_parameters: dict[str, Any], *, beside: bool = False
+    data: Mapping[str, Any], rope_parameters: dict[str, Any], *, twice: bool = False
 ) -> dict[str, Any]:
-    """Write rope_parameters, with the trained length `beside` them too, as classes such as Phi-3's take it first."""
+    """Write rope_parameters; `twice`: the trained length outside them too, where classes such as Phi-3's look first."""
     if isinstance(data.get("text_config"), Mapping):
-        return {**data, "text_config": _with_rope_parameters(data["text_config"], rope_parameters, beside=beside)}
+        return {**data, "text_config": _with_rope_parameters(data["text_config"], rope_parameters, twice=twice)}
     kept = {key: value for key, value in data.items() if key not in OUTER_KEYS}
-    trained = {TRAINED: rope_parameters[TRAINED]} if beside and TRAINED in rope_parameters else {}
+    trained = {TRAINED: rope_parameters[TRAINED]} if twice and TRAINED in rope_parameters else {}
     return {**kept, **trained, "rope_parameters": rope_parameters}
 
 
