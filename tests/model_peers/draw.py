@@ -120,6 +120,8 @@ def _widths(made: dict[str, Any], peer: Peer, draw: random.Random) -> int:
         made |= {"embed_dim": dim * heads, "num_heads": heads}
         return dim
     made[known.names.get("num_attention_heads", "num_attention_heads")] = heads
+    if "encoder_num_attention_heads" in known.defaults:  # whose encoder rotates by the same class
+        made["encoder_num_attention_heads"] = heads
     made[known.names.get("hidden_size", "hidden_size")] = dim * heads
     # A class that declares head_dim and leaves it null divides by it when it scales.
     if row.head_dim is head_rules.stated_head_dim and (

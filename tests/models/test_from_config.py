@@ -404,3 +404,12 @@ def test_reading_a_model_of_many_layers_takes_few_calls() -> None:
 
     assert len(entered(32)) <= 1000
     assert entered(32).count(Fields.get.__code__) == entered(64).count(Fields.get.__code__)
+
+
+def test_moonshine_rotates_in_its_encoder_and_in_its_decoder_by_their_own_keys():
+    """Both stacks make `MoonshineRotaryEmbedding`; each has counts of layers and heads of its own."""
+    config = {"model_type": "moonshine", "encoder_num_hidden_layers": 4, "encoder_num_attention_heads": 4}
+    found = [(group.part, group.layers, group.encodings[0].dim) for group in from_config(config).groups]
+    assert found == [("decoder", tuple(range(6)), 288 // 8), ("encoder", tuple(range(4)), 288 // 4)]
+    for key in ("encoder_num_hidden_layers", "encoder_num_attention_heads"):
+        assert not diagnose(config, {**config, key: 8}).agree, key

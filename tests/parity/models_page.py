@@ -119,7 +119,8 @@ def rotary(row: ModelType) -> str:
     words += ["a learned table as well"] * bool(row.tables)
     words += [described(row.logit_factor)] if row.logit_factor is not root_of_width else []
     words += [f"queries {described(row.unrotated)}"] if row.unrotated in (nope_temperature, power_of_position) else []
-    return f"{row.part}: {'; '.join(words)}"
+    stacks = "".join(f"; {rotary(stack)}" for stack in row.stacks)
+    return f"{row.part}: {'; '.join(words)}{stacks}"
 
 
 def which_layers(rule: RotationRule) -> list[str]:

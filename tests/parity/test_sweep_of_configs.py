@@ -31,6 +31,9 @@ FOLLOWS_THE_FILE = (
     ("mistral4", "rope_parameters empty", "the default rope_type makes them for the whole head"),
     ("mistral4", "rope_type left out", "the default rope_type makes them for the whole head"),
     ("mistral4", "in rope_scaling", "it fills in no share of the head there"),
+    # Alone it makes those of the decoder; the encoder writes its number of heads over the decoder's before it asks.
+    ("moonshine", "decoder_num_attention_heads", "it knows nothing of the encoder's heads"),
+    ("moonshine", "encoder_num_attention_heads", "it knows nothing of the encoder's heads"),
 )
 POSITIONS = 9
 

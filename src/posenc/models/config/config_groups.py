@@ -21,7 +21,8 @@ def groups_of_config(fields: Fields, row: ModelType, model_type: str, layout: Pa
     tables = tuple(group for table in row.tables for group in table(fields))
     layers = row.reader(fields) if row.reader else None
     if layers is None:
-        layers = rotary_groups(fields, row if layout is None else replace(row, pairing=layout))
+        rows = (one if layout is None else replace(one, pairing=layout) for one in (row, *row.stacks))
+        layers = tuple(group for one in rows for group in rotary_groups(fields, one))
     length = _declared_length(fields)
     groups = tuple(replace(group, length=length) for group in (*tables, *layers))
     notes = (

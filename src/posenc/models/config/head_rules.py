@@ -13,7 +13,7 @@ from posenc.models.config.rope_parameters import RopeParameters
 #: Keys next to rope_parameters that a rotation follows from.
 HEAD_KEYS = (
     "head_dim", "hidden_size", "num_attention_heads", "qk_rope_head_dim", "qk_nope_head_dim", "rotary_dim",
-    "max_position_embeddings", "rope_interleave", "embed_dim",
+    "max_position_embeddings", "rope_interleave", "embed_dim", "encoder_num_attention_heads",
 )  # fmt: skip
 
 
@@ -42,6 +42,13 @@ def stated_head_dim(fields: Fields, layer_type: str) -> int:
 def hidden_over_heads(fields: Fields, layer_type: str) -> int:
     """Return hidden_size // num_attention_heads, whatever head_dim says."""
     return fields.integer("hidden_size") // fields.integer("num_attention_heads")
+
+
+def hidden_over_encoder_heads(fields: Fields, layer_type: str) -> int:
+    """Moonshine's encoder: head_dim, else hidden_size // encoder_num_attention_heads."""
+    if fields.get("head_dim") is not None:
+        return fields.integer("head_dim")
+    return fields.integer("hidden_size") // fields.integer("encoder_num_attention_heads")
 
 
 def twice_hidden_over_heads(fields: Fields, layer_type: str) -> int:

@@ -68,6 +68,7 @@ class ModelType:
         window: The keys near it that a query sees.
         roles: What is rotated besides the queries and keys of attention.
         patches: The positions of the patches of an image.
+        stacks: Other stacks of layers that the same keys rotate, as an encoder next to its decoder.
 
     Raises:
         TypeError: `names` is no tuple of words.
@@ -102,6 +103,7 @@ class ModelType:
     window: WindowRule = by_layer_type
     roles: RoleRule | None = None
     patches: PatchRule = patches_of_table
+    stacks: tuple[ModelType, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.names, tuple) or not all(isinstance(name, str) for name in self.names):

@@ -3,7 +3,8 @@
 from functools import partial
 
 from posenc.models.config.factors import unscaled
-from posenc.models.config.head_rules import hidden_over_heads
+from posenc.models.config.head_rules import hidden_over_encoder_heads, hidden_over_heads
+from posenc.models.config.layer_type_rules import count_of
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.rotation_rules import ByLayerType
 from posenc.models.config.speech_readers import CONVOLUTION, ROTATED_INPUT, conformer_scores
@@ -37,6 +38,15 @@ NEXT_BLOCKS = (
     "it; no window says this"
 )
 
+MOONSHINE_ENCODER = ModelType(
+    (),
+    part="encoder",
+    layer_count=count_of("encoder_num_hidden_layers"),
+    pairing="adjacent",
+    head_dim=hidden_over_encoder_heads,
+    partial=True,
+)
+
 AUDIO = (
     ModelType(("lasr_encoder",), part="audio"),
     ModelType(
@@ -47,7 +57,7 @@ AUDIO = (
     ModelType(("dots3_note_audio_encoder",), part="audio", partial=True, head_dim=hidden_over_heads),
     ModelType(("pe_audio_encoder", "pe_audio_video_encoder"), part="audio", pairing="adjacent"),
     # Encoders and decoders of speech.
-    ModelType(("moonshine",), part="encoder", pairing="adjacent", partial=True),
+    ModelType(("moonshine",), part="decoder", pairing="adjacent", partial=True, stacks=(MOONSHINE_ENCODER,)),
     ModelType(("moonshine_streaming",), part="decoder", pairing="adjacent", partial=True),
     ModelType(("dia_encoder",), part="encoder", logit_factor=unscaled),
     ModelType(("dia_decoder",), part="decoder", logit_factor=unscaled),
