@@ -152,6 +152,11 @@ ATTENTION_REASONS = {
     "skewed are matrices of a tile each",
     f"attention, a query of {ROWS} rows": "the row of the bias is made in each call, for as many keys as are read; "
     "shared_bias makes it once for all layers",
+    **dict.fromkeys(
+        ("attention in a window, Shaw", "attention in a window, forgetting gate"),
+        "the logits of a score are made in plain PyTorch before the fused kernel reads them, and those of a window as "
+        "well",
+    ),
     "attention, one query, forgetting gate": "the gates of all keys are made from the layer's inputs, which "
     "are as many numbers as the keys, in each call",
     "attention, one query": "at 16 keys a call is its checks in Python, many times as long as the fused kernel; at "

@@ -24,9 +24,3 @@ JAX = (
     Goal(ROTATING, "jax_programs", ROTATING, POSENC, FORMULA, 1.1, ""),
     Goal(TABLE, "jax_programs", TABLE, POSENC, FORMULA, 1.1, "1.6"),
 )
-
-#: Why a goal is not reached, by how its name begins.
-JAX_REASONS = {
-    "JAX, sinusoidal table": "XLA made both waves anew for each number of a row, until they were written where they "
-    "belong, which this figure does not show yet",
-}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from attention_cost.attention_goals import ATTENTION, ATTENTION_REASONS
 from attention_cost.attention_model_lengths import MODEL_LENGTHS
-from jax_cost.jax_goals import JAX, JAX_REASONS
+from jax_cost.jax_goals import JAX
 from measuring.goal import Goal
 from measuring.ours import CLONE, COPY, IN_PLACE, MADE, MULTIPLY, NEW
 from measuring.peers import EAGER
@@ -233,11 +233,16 @@ SIXTEEN = (
 TABLE_REASON = (
     "a product in double precision for each pair and the test of its rounding take about as long as the memory does"
 )
+LOOKUP_REASONS = {
+    f"module of Learned, {what}, bfloat16, trained": "the gradient of a bfloat16 table is summed in float32, in one of "
+    "the same size, and rounded once; PyTorch's embedding sums it in bfloat16"
+    for what in ("1 of 1024 × 512", "1 of 50000 × 256")
+}
 #: The same, of one kind of processor alone.
 REASONS_OF = {
     "avx512bf16": {
         **ATTENTION_REASONS,
-        **JAX_REASONS,
+        **LOOKUP_REASONS,
         "decoding, 32 rows, bfloat16": "these tokens lie in the caches, where the operator alone takes about twice as "
         "long as a copy",
         "forward and backward": "gradients are rotated into new memory, for others may hold the one that comes; the "
@@ -251,7 +256,7 @@ REASONS_OF = {
 }
 REASONS = {
     **ATTENTION_REASONS,
-    **JAX_REASONS,
+    **LOOKUP_REASONS,
     "q and k in place, bthd, bfloat16": SIXTEEN,
     "q and k in place, bhtd, bfloat16": SIXTEEN,
     "q and k in place, bthd, float32": "the floor multiplies by a constant, and neither reads a table nor pairs "
