@@ -17,8 +17,7 @@ from posenc.torch import module, rotate, rotation
 DIM, OTHER = 32, 71
 ROTATION, SUM = RoPE(dim=DIM), Sinusoidal(dim=DIM)
 LAYER, ADDED = module(ROTATION), module(SUM)
-DAILY = (DIM // 2,)
-#: Sizes of tables, one more and one less, and those between; by day half of `dim` alone.
+#: Sizes of tables, one more and one less, and those between.
 LENGTHS = (*range(1, 9), *range(14, 19), *range(30, 35), 62, 63, 64, 65, 70)
 
 
@@ -49,7 +48,8 @@ def _with_whole_tables(graph: Any, inputs: Any) -> Any:
     return graph.forward
 
 
-@pytest.mark.parametrize("length", [pytest.param(n, marks=() if n in DAILY else pytest.mark.nightly) for n in LENGTHS])
+@pytest.mark.nightly
+@pytest.mark.parametrize("length", LENGTHS)
 def test_every_first_length(length: int) -> None:
     for name, call in CALLS.items():
         torch._dynamo.reset()
