@@ -154,8 +154,7 @@ ATTENTION_REASONS = {
     "shared_bias makes it once for all layers",
     **dict.fromkeys(
         ("attention in a window, Shaw", "attention in a window, forgetting gate"),
-        "the logits of a score are made in plain PyTorch before the fused kernel reads them, and those of a window as "
-        "well",
+        "the score of each pair in the window is made in plain PyTorch, in several passes over the logits",
     ),
     "attention, one query, forgetting gate": "the gates of all keys are made from the layer's inputs, which "
     "are as many numbers as the keys, in each call",

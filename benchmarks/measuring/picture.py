@@ -108,6 +108,9 @@ def bars(results: dict[str, Any], panel: tuple[str, str, str, str]) -> list[tupl
     return sorted(shown.items(), key=lambda bar: bar[1])
 
 
+TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)
+
+
 def drawn(title: str, panels: list[tuple[str, list[tuple[str, float]]]]) -> Any:
     """The figure: a panel a case, ours in colour, what is no solution but a bound in dark grey."""
     from matplotlib import rcParams
@@ -132,8 +135,9 @@ def _panel(axes: Any, title: str, named: list[tuple[str, float]], shows_encoding
     axes.barh(names, [ratio - 1.0 for ratio in ratios], left=1.0, color=colours, height=0.7)
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlim(0.4, 3.0 * max([*ratios, 10.0]))
-    ticks = [tick for tick in (0.5, 1, 2, 5, 10, 20, 50, 100, 200) if tick <= 2.0 * max([*ratios, 10.0])]
+    least, most = min([*ratios, 0.5]), max([*ratios, 10.0])
+    axes.set_xlim(0.8 * least, 3.0 * most)
+    ticks = [tick for tick in TICKS if 0.8 * least <= tick <= 2.0 * most]
     axes.set_xticks(ticks, [f"{tick}×" for tick in ticks], minor=False)
     axes.set_xticks([], minor=True)
     axes.axvline(1.0, color=FLOOR, linewidth=1.0, zorder=0)
