@@ -46,6 +46,19 @@ def test_layers_that_do_not_rotate_are_left_alone() -> None:
         assert len(accelerated.changed) == 4
 
 
+def test_a_layer_rotates_by_its_own_number_and_config_in_whatever_it_stands() -> None:
+    sizes: dict[str, Any] = {"vocab_size": 32, "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 4}
+    more = {"num_key_value_heads": 1, "intermediate_size": 16, "pad_token_id": 0, "no_rope_layers": [1, 0, 1, 1]}
+    smol = transformers.SmolLM3Model(transformers.SmolLM3Config(**sizes, **more))
+    stages = torch.nn.ModuleList([smol.layers[:1], smol.layers[1:]])
+    stages.config = smol.config
+    for inside, names in ((stages, ("0.0", "1.1", "1.2")), (smol.layers[2], ("",)), (smol.layers[1:3], ("1",))):
+        with accelerate(inside) as accelerated:
+            assert [name for name, _ in accelerated.changed] == [f"{name}.self_attn".lstrip(".") for name in names]
+    with pytest.raises(ValueError, match=r"in layers that rotate"):
+        accelerate(smol.layers[1])
+
+
 def test_other_models_are_left_alone() -> None:
     one, other = model("Llama"), model("Llama")
     accelerated = accelerate(one)

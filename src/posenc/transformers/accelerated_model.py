@@ -13,9 +13,9 @@ import torch
 from posenc.core import arrays
 from posenc.core.rotation import Pairing, Rotation
 from posenc.models import from_config
+from posenc.models.model_positions import LayerGroup
 from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_one
 from posenc.transformers.accelerated_attention import calling, calls_inside, check_equal
-from posenc.transformers.attention_recorder import RecordedPlace, place_of
 from posenc.transformers.model_changes import ModelChange, replace_attribute
 from posenc.transformers.refusals import check_torch_module, check_unchanged
 
@@ -71,9 +71,7 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
         ['model.layers.0.self_attn', 'model.layers.1.self_attn']
     """
     check_torch_module(model)
-    unrotated = _unrotated(model)
-    calls = [(name, module) for name, module in model.named_modules() if _calls_rotation(module)]
-    layers = [(name, module) for name, module in calls if place_of(name) not in unrotated]
+    layers = _layers_that_rotate(model)
     inside = list(calls_inside(model))
     if not layers and not inside:
         raise ValueError(
@@ -96,17 +94,27 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
         return Accelerated(tuple(changed))._undone_by(stack)
 
 
-def _unrotated(model: Any) -> frozenset[RecordedPlace]:
-    """Layers that do not rotate by the model's config; none where posenc cannot read it."""
+def _layers_that_rotate(model: torch.nn.Module) -> list[tuple[str, Any]]:
+    """Modules that call the rotation of their file, each with its name, without layers that do not rotate."""
+    calls = [(name, module) for name, module in model.named_modules() if _calls_rotation(module)]
+    configs = {id(config): config for _, module in calls for config in [getattr(module, "config", None)]}
+    groups = {key: _groups(config) for key, config in configs.items()}
+    return [(name, module) for name, module in calls if _rotates(module, groups[id(getattr(module, "config", None))])]
+
+
+def _groups(config: Any) -> tuple[LayerGroup, ...]:
+    """Groups of layers by a module's own config; none where posenc cannot read it."""
     try:
-        positions = from_config(model.config.to_dict())
+        return from_config(config.to_dict()).groups
     except (AttributeError, TypeError, ValueError):
-        return frozenset()
-    layers: dict[bool, set[RecordedPlace]] = {True: set(), False: set()}
-    for group in positions.groups:
-        part = "" if group.part == positions.main_part else group.part
-        layers[group.rotary_encoding is not None] |= {RecordedPlace(layer, part) for layer in group.layers}
-    return frozenset(layers[False] - layers[True])
+        return ()
+
+
+def _rotates(module: Any, groups: tuple[LayerGroup, ...]) -> bool:
+    """Whether a module's layer rotates by its own number, whatever the module is called; True where neither says."""
+    number = getattr(module, "layer_idx", None)
+    own = [group for group in groups if number in group.layers] or groups
+    return not groups or any(group.rotary_encoding is not None for group in own)
 
 
 def _calls_rotation(module: Any) -> bool:
