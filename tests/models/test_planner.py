@@ -212,13 +212,28 @@ def test_a_scaling_that_is_in_the_file_already_is_counted_once(more):
 def test_a_dynamic_scaling_stretches_as_it_is():
     """Its frequencies follow the length: no pair reaches an angle that a plain rotation of 4,096 has not shown."""
     config = LLAMA | {"rope_scaling": {"type": "dynamic", "factor": 4.0}}
-    (only,) = plan_context(config, length=16384).candidates
-    assert only.candidate.encoding.scaling == DynamicNTK(4.0, 4096, 16384)
-    new_way = {one.candidate.name: one.figures for one in plan_context(LLAMA, length=16384).candidates}["dynamic"]
-    assert only.figures == new_way
+    for typical, disturbed in ((4096, False), (8192, True)):
+        (only,) = plan_context(config, length=16384, typical=typical).candidates
+        assert only.candidate.encoding.scaling == DynamicNTK(4.0, 4096, 16384)
+        new_ways = plan_context(LLAMA, length=16384, typical=typical).candidates
+        assert only.figures == next(one.figures for one in new_ways if one.candidate.name == "dynamic")
+        assert (only.figures.short > 0) == disturbed
     assert only.checked == "read back through from_config: the same encodings"
     text = dict(only.snippets)["transformers"].removeprefix("config.json: ")
     assert from_config({**config, **json.loads(text)}) == from_config(config)
+
+
+@pytest.mark.parametrize("model_type", ["llama", "phi3"])
+def test_both_lists_of_longrope_were_trained(model_type):
+    """Prompts up to 4,096 tokens are served by the short list, longer ones by the long one: neither is a change."""
+    lists = {"short_factor": [1.0] * 64, "long_factor": [1.0 + i for i in range(64)]}
+    scaling = {"rope_type": "longrope", "factor": 32.0, "original_max_position_embeddings": 4096, **lists}
+    config = LLAMA | {"model_type": model_type, "max_position_embeddings": 131072, "rope_scaling": scaling}
+    for length, unseen in ((4096, False), (131072, False), (262144, True)):
+        (only,) = plan_context(config, length=length).candidates
+        assert only.candidate.encoding.scaling.length == length
+        assert (only.figures.unseen > 0, only.figures.disturbance > 0, only.figures.short) == (unseen, unseen, 0.0)
+        assert only.checked == "read back through from_config: the same encodings", "phi3 takes longrope"
 
 
 def test_layers_whose_window_lies_within_the_trained_length_need_no_plan():

@@ -10,7 +10,7 @@ from typing import Any
 from posenc.core import validation
 from posenc.core.doors import RotaryEncoding
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import DynamicNTK, Linear, Llama3, Scaling, YaRN
+from posenc.frequencies import DynamicNTK, Linear, Llama3, LongRoPE, Scaling, YaRN
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.extension_planning.metrics import LONGEST, Figures, base_bound, figures
@@ -50,7 +50,9 @@ _PLAIN = "none: nothing is changed, and what lies beyond the trained length was 
 def scaling_candidates(encoding: RoPE, trained: int, length: int, typical: int) -> tuple[ScalingCandidate, ...]:
     """The candidates that are known for this rotation, the unchanged one first."""
     stretch = length / trained
-    unchanged = ScalingCandidate(UNCHANGED, served_at(encoding, length), encoding, _PLAIN, "arithmetic")
+    # Both lists of LongRoPE were trained, so that neither is a change; dynamic NTK changes without training.
+    short = encoding if isinstance(encoding.scaling, LongRoPE) else served_at(encoding, typical)
+    unchanged = ScalingCandidate(UNCHANGED, served_at(encoding, length), short, _PLAIN, "arithmetic")
     if stretch <= 1:
         return (unchanged,)
     scaling = encoding.scaling
@@ -215,6 +217,8 @@ def plan_context(
         trained, trained_from = validation.integer("trained", trained, 2, LONGEST), "stated by the caller"
     _require_unseen_distances(group, trained, length)
     typical = min(4096, trained) if typical is None else validation.integer("typical", typical, 2, LONGEST)
+    if isinstance(inner.scaling, LongRoPE):  # trained with the list that serves this length
+        inner = served_at(inner, length)
     target = Target(positions, group, inner, length)
     candidates = scaling_candidates(inner, trained, length, typical)
     ranked = sorted((_measured(candidate, data, target, trained, typical) for candidate in candidates), key=_rank)

@@ -10,7 +10,7 @@ from typing import Any
 from posenc.compose import Backward, Partial
 from posenc.core.doors import RotaryEncoding
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import DynamicNTK, Linear, YaRN
+from posenc.frequencies import DynamicNTK, Linear, LongRoPE, YaRN
 from posenc.models.config.reader import from_config
 from posenc.models.config.rope_parameters import ROPE_TYPES, TRAINED
 from posenc.models.config.rope_scaling import rope_parameters_of
@@ -97,7 +97,7 @@ def config_of(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[
 
 def snippets(data: Mapping[str, Any], target: Target) -> tuple[dict[str, str], str]:
     """The text for each engine, and how it was checked; no text where reading it back gives another model."""
-    if target.positions.model_type in LONGROPE_ALONE and target.new.scaling is not None:
+    if target.positions.model_type in LONGROPE_ALONE and not isinstance(target.new.scaling, LongRoPE | None):
         return _for_llama_cpp(target), REFUSED
     problem = ""
     for nested, windows in ((False, True), (False, False), (True, False)):
