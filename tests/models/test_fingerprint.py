@@ -203,6 +203,13 @@ class Steeper(ALiBi):
         return super().bias(*args, **more) * 2
 
 
+class Doubled(Scaled):
+    """Multiplies by twice its factor."""
+
+    def embed(self, *args: Any, **more: Any) -> Any:
+        return super().embed(*args, **more) * 2
+
+
 class Renamed(RoPE):
     """Computes what RoPE does."""
 
@@ -215,6 +222,10 @@ class Renamed(RoPE):
         (ValueRotation(Farther(8)), ValueRotation(RoPE(8))),
         (Louder(8), Sinusoidal(8)),
         (Scaled(Louder(8), 0.5), Scaled(Sinusoidal(8), 0.5)),
+        (Doubled(Sinusoidal(8), 0.5), Scaled(Sinusoidal(8), 0.5)),
+        (Scaled(Doubled(Sinusoidal(8), 0.5), 3.0), Scaled(Scaled(Sinusoidal(8), 0.5), 3.0)),
+        (Scaled(Doubled(Learned(8, 4), 0.5), 3.0), Scaled(Scaled(Learned(8, 4), 0.5), 3.0)),
+        (Sum((Doubled(Sinusoidal(8), 0.5), NoPE(8))), Sum((Scaled(Sinusoidal(8), 0.5), NoPE(8)))),
         (Steeper(8), ALiBi(8)),
     ],
 )

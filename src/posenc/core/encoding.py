@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from itertools import takewhile
 from types import FunctionType
 from typing import Any, ClassVar, Literal, final
 
@@ -132,14 +131,14 @@ class Encoding(Untraced, abc.ABC):
         return params
 
 
-def computes_anew(encoding: Any, known: Iterable[type]) -> bool:
+def computes_anew(encoding: Any, known: Container[type]) -> bool:
     """Whether a subclass of one of the `known` classes overrides a method that computes.
 
-    What is written down about that class then says nothing of the encoding.
+    What is known of that class then does not hold for the encoding.
     """
-    classes, known = type(encoding).__mro__, set(known) - {object}
-    below = list(takewhile(lambda owner: owner not in known, classes))
-    return len(below) < len(classes) and any(COMPUTING & vars(owner).keys() for owner in below)
+    classes = type(encoding).__mro__[:-1]  # all but object, which a `singledispatch` knows
+    below = next((classes[:place] for place, owner in enumerate(classes) if owner in known), ())
+    return any(COMPUTING & vars(owner).keys() for owner in below)
 
 
 def _drawing(init: Callable[[Any, Any], Params]) -> Callable[[Any, Any], Params]:

@@ -190,7 +190,7 @@ def _(encoding: Scaled) -> Form:
     if terms is not None:
         return _channels(terms)
     factor, inner = encoding.factor, encoding.encoding
-    while isinstance(inner, Scaled):
+    while isinstance(inner, Scaled) and not computes_anew(inner, (Scaled,)):
         factor, inner = factor * inner.factor, inner.encoding
     return canonical(inner) if factor == 1.0 else ("scaled", to_digits(factor, FACTOR), canonical(inner))
 
@@ -237,6 +237,8 @@ def _channels(terms: Terms) -> Form:
 
 def _terms(encoding: AdditiveEncoding) -> Terms | None:
     """The sinusoids of every channel, through sums and factors; None where an encoding is not made of them alone."""
+    if computes_anew(encoding, (Scaled, Sum)):
+        return None
     if isinstance(encoding, Scaled):
         inner = _terms(encoding.encoding)
         return inner and [{key: amount * encoding.factor for key, amount in channel.items()} for channel in inner]
