@@ -413,3 +413,6 @@ def test_moonshine_rotates_in_its_encoder_and_in_its_decoder_by_their_own_keys()
     assert found == [("decoder", tuple(range(6)), 288 // 8), ("encoder", tuple(range(4)), 288 // 4)]
     for key in ("encoder_num_hidden_layers", "encoder_num_attention_heads"):
         assert not diagnose(config, {**config, key: 8}).agree, key
+    note = "transformers 5.23.0 builds the decoder with encoder_num_attention_heads as well"
+    assert note in from_config(config).notes
+    assert not from_config({"model_type": "moonshine"}).notes, "as many heads in both"

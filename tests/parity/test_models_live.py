@@ -39,6 +39,7 @@ from model_peers.rotary import config_class
 from model_peers.tiny import other_scales, other_windows
 from posenc.models import Chunks, LayerGroup, Window, from_config
 from posenc.models.config.model_types import MODEL_TYPES
+from posenc.models.pair_rotation import pair_rotation
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
 TYPES = sorted(
@@ -240,3 +241,20 @@ def test_the_window_of_blt_is_that_of_the_whole(window: int | None):
     assert len(seen) == len(encoder.layers) + len(decoder.layers)
     for one in seen:
         assert not other_keys(decoder if "decoder" in one.name else encoder, one.visible)
+
+
+@pytest.mark.parametrize("decoder", [4, 8])
+def test_both_stacks_of_moonshine_rotate_by_the_heads_of_its_encoder(decoder: int):
+    """Its encoder writes its number of heads into the config that the decoder is built from; a note says so."""
+    from transformers import MoonshineConfig, MoonshineModel
+
+    settings = tiny_settings("moonshine") | {"hidden_size": 128, "decoder_num_attention_heads": decoder}
+    model = MoonshineModel(MoonshineConfig(**settings))
+    read = from_config({"model_type": "moonshine", **settings})
+    same = {}
+    for part in ("encoder", "decoder"):
+        (group,), live = read.of(part), getattr(model, part).rotary_emb.inv_freq
+        expected = torch.tensor(pair_rotation(group.encodings[0]).radians(), dtype=torch.float32)
+        same[part] = expected.shape == live.shape and torch.allclose(expected, live, rtol=1e-6)
+    assert same == {"encoder": True, "decoder": decoder == 4}
+    assert bool(read.notes) == (decoder != 4)

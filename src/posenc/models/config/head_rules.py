@@ -32,23 +32,26 @@ HeadDim = Callable[[Fields, str], int]
 RotatedSlice = Callable[[Fields, RopeParameters, str, int], Head]
 
 
-def stated_head_dim(fields: Fields, layer_type: str) -> int:
-    """Return head_dim, else hidden_size // num_attention_heads."""
+def stated_head_dim(fields: Fields, layer_type: str, heads: str = "num_attention_heads") -> int:
+    """Return head_dim, else hidden_size // num_attention_heads, or over the key `heads`."""
     if fields.get("head_dim") is not None:
         return fields.integer("head_dim")
-    return hidden_over_heads(fields, layer_type)
+    return hidden_over_heads(fields, layer_type, heads)
 
 
-def hidden_over_heads(fields: Fields, layer_type: str) -> int:
-    """Return hidden_size // num_attention_heads, whatever head_dim says."""
-    return fields.integer("hidden_size") // fields.integer("num_attention_heads")
+def hidden_over_heads(fields: Fields, layer_type: str, heads: str = "num_attention_heads") -> int:
+    """Return hidden_size // num_attention_heads, or over the key `heads`, whatever head_dim says."""
+    return fields.integer("hidden_size") // fields.integer(heads)
 
 
-def hidden_over_encoder_heads(fields: Fields, layer_type: str) -> int:
-    """Moonshine's encoder: head_dim, else hidden_size // encoder_num_attention_heads."""
-    if fields.get("head_dim") is not None:
-        return fields.integer("head_dim")
-    return fields.integer("hidden_size") // fields.integer("encoder_num_attention_heads")
+def encoder_head_dim(fields: Fields, layer_type: str) -> int:
+    """Moonshine's encoder: head_dim, else hidden_size // encoder_num_attention_heads; note where its class mixes both.
+
+    Its layers write their number of heads into the config that the decoder is then built from.
+    """
+    if fields.integer("encoder_num_attention_heads") != fields.integer("num_attention_heads"):
+        fields.notes["transformers 5.23.0 builds the decoder with encoder_num_attention_heads as well"] = None
+    return stated_head_dim(fields, layer_type, "encoder_num_attention_heads")
 
 
 def twice_hidden_over_heads(fields: Fields, layer_type: str) -> int:

@@ -68,7 +68,8 @@ class ModelType:
         window: The keys near it that a query sees.
         roles: What is rotated besides the queries and keys of attention.
         patches: The positions of the patches of an image.
-        stacks: Other stacks of layers that the same keys rotate, as an encoder next to its decoder.
+        stacks: Other stacks of layers of the same config, as an encoder next to its decoder: rows without names, of
+            which `part` and the fields from `layer_count` on count, without `patches`.
 
     Raises:
         TypeError: `names` is no tuple of words.

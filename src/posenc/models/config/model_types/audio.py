@@ -3,7 +3,7 @@
 from functools import partial
 
 from posenc.models.config.factors import unscaled
-from posenc.models.config.head_rules import hidden_over_encoder_heads, hidden_over_heads
+from posenc.models.config.head_rules import encoder_head_dim, hidden_over_heads
 from posenc.models.config.layer_type_rules import count_of
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.rotation_rules import ByLayerType
@@ -43,7 +43,7 @@ MOONSHINE_ENCODER = ModelType(
     part="encoder",
     layer_count=count_of("encoder_num_hidden_layers"),
     pairing="adjacent",
-    head_dim=hidden_over_encoder_heads,
+    head_dim=encoder_head_dim,
     partial=True,
 )
 
