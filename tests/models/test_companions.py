@@ -131,6 +131,16 @@ def test_a_fused_projection_has_the_order_of_its_types_code(tmp_path, model_type
                 plan_conversion(path, **options)
 
 
+def test_one_key_head_has_one_order_whichever_is_said(tmp_path):
+    """Falcon 7B has one group: all queries, a key and a value."""
+    name = "transformer.h.0.self_attention.query_key_value.weight"
+    path = checkpoints.saved(tmp_path / "model.safetensors", {name: np.zeros((14 * 8, 6), np.float32)})
+    (tmp_path / "config.json").write_text('{"model_type": "falcon"}')
+    for grouped in (True, False):
+        shape = HeadShape(heads=12, kv_heads=1, head_dim=8, grouped=grouped)
+        assert plan_conversion(path, heads=shape, source="halves", target="adjacent", config=tmp_path).moves
+
+
 def test_the_parts_of_codegens_projection_are_refused(tmp_path):
     """It holds queries, values and keys of a quarter of the heads, four times over."""
     tensors = {"transformer.h.0.attn.qkv_proj.weight": np.zeros((3 * 32, 6), np.float32)}

@@ -161,23 +161,23 @@ def _contradiction(config: Path, source: PairLayout) -> str | None:
 
 
 def _check_fused(config: Mapping[str, Any], steps: Sequence[TensorStep]) -> None:
-    """Refuse another order of heads in fused projections than the code of the config's type has."""
-    fused = next((step for step in steps if step.move is not None and isinstance(step.move.heads, Fused)), None)
+    """Refuse another order of heads in fused projections than the code of the config's type has, if they differ."""
     model_type = str(config.get("model_type"))
-    if fused is None:
-        return
-    grouped = fused.move.heads.grouped  # type: ignore[union-attr]
-    if model_type in IN_PARTS:
-        raise ValueError(
-            f"{fused.name} must be split into queries, keys and values first: that of {model_type!r} holds queries, "
-            "values and keys in each of several parts, of which no order of heads is known here."
-        )
-    if (model_type in GROUPED and not grouped) or (model_type in CONCATENATED and grouped):
-        layout = "one group of heads after another" if model_type in GROUPED else "all queries before all keys"
-        raise ValueError(
-            f"grouped must be {not grouped} for {model_type!r}, whose {fused.name} has {layout}; got {grouped}. Heads "
-            "of values would be moved in place of keys."
-        )
+    for step in steps:
+        heads = step.move.heads if step.move is not None else None
+        if not isinstance(heads, Fused):
+            continue
+        if model_type in IN_PARTS:
+            raise ValueError(
+                f"{step.name} must be split into queries, keys and values first: in {model_type!r} it holds queries, "
+                "values and keys in each of several parts, which `grouped` cannot say."
+            )
+        if heads.key > 1 and model_type in (CONCATENATED if heads.grouped else GROUPED):
+            layout = "all queries before all keys" if heads.grouped else "one group of heads after another"
+            raise ValueError(
+                f"grouped must be {not heads.grouped} for {model_type!r}, whose {step.name} has {layout}; got "
+                f"{heads.grouped}. Heads of values would be moved in place of keys."
+            )
 
 
 def contents_of(path: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, Entry]]]:
