@@ -89,6 +89,8 @@ def test_frequencies_that_follow_the_length_have_no_one_cache(scaling):
     positions = positions_of(RoPE(dim=8, pairing="halves", scaling=scaling))
     with pytest.raises(ValueError, match=r"^scaling must not follow the length up to 128 to be written as ONNX"):
         to_onnx(positions, length=128, heads=1)
+    with pytest.raises(ValueError, match=r"^scaling must not follow the length up to 100 to be written as ONNX"):
+        to_onnx(positions, length=100, heads=1)
     assert from_onnx(to_onnx(positions, length=64, heads=1)).groups[0].encodings == (RoPE(dim=8, pairing="halves"),)
     same = LongRoPE((2.0,) * 4, (2.0,) * 4, 64, 128, 2.0)
     assert to_onnx(positions_of(RoPE(dim=8, scaling=same)), length=128, heads=1)
@@ -159,6 +161,14 @@ def test_a_base_next_to_a_round_one_is_not_taken_for_it():
         assert from_onnx(cached(*in_float32(2048, 64, base))).groups[0].encodings[0].base == base
     with pytest.raises(ValueError, match="caches must be those of"):
         from_onnx(cached(*in_float32(2048, 64, 10_000.5)), stated={"base": 1e4})
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_a_base_of_many_digits_is_read_from_caches_of_16_bits(name):
+    """The angle of the slowest pair alone, rounded to 16 bits, gives three digits; fast pairs give the others."""
+    dtype = pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else name
+    for base in (26_214.4, 99_995.0, 837_700.0):
+        assert from_onnx(cached(*in_float32(4096, 64, base), dtype)).groups[0].encodings[0].base == base
 
 
 def test_caches_of_a_scaling_in_float32_are_those_of_the_stated_one():

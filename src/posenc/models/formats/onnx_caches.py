@@ -147,7 +147,7 @@ def _sampled(count: int, most: int) -> np.ndarray:
 
 
 def _times_allowed(tables: tuple[tuple[np.ndarray, np.ndarray], ...], angles: np.ndarray, rounded: float) -> float:
-    """The largest difference in pairs of tables, exact cos and sin first, in the error that the others may have."""
+    """Largest error of the stored cos and sin as a multiple of what is allowed; pairs of exact and stored tables."""
     size = np.hypot(tables[0][0], tables[1][0])
     allowed = ANGLE * angles * size + SMALLEST
     return max(float((np.abs(exact - table) / (allowed + rounded * np.abs(exact))).max()) for exact, table in tables)
