@@ -263,6 +263,8 @@ def test_deepseek_multiplies_logits_as_its_config_says(mscale):
         "deepseek2.rope.scaling.yarn_log_multiplier is not in the file: versions of llama.cpp multiply logits "
         "differently then",
     )
+    (group, *_) = from_gguf(head_of("deepseek2", **keys | {"rope.scaling.factor": 0.0}, **multiplier)).groups
+    assert group.logit_factor == 1.0, "llama.cpp takes a factor of 0 for none"
     plain = {name: value for name, value in keys.items() if "scaling" not in name}
     assert from_gguf(head_of("deepseek2", **plain)).not_read == ()
 
@@ -273,6 +275,13 @@ def test_gemma_2_takes_its_window_where_the_file_has_none():
     _, head = with_windows("gemma2", **{"attention.sliding_window": 0})
     with pytest.raises(ValueError, match=r"^gemma2\.attention\.sliding_window must be an integer from 1 to"):
         from_gguf(head)
+
+
+def test_a_stated_window_wins():
+    _, head = with_windows("gemma3", **{"attention.sliding_window": None})
+    assert [group.window for group in from_gguf(head).groups] == [None]
+    found = from_gguf(head, stated={"attention.sliding_window": 512})
+    assert [(group.window, group.encodings[0].base) for group in found.groups] == [(None, 1e6), (Window(511), 1e4)]
 
 
 @pytest.mark.parametrize("arch", ["gemma3", "olmo2"])
@@ -645,6 +654,14 @@ def test_a_longrope_without_attention_factor_writes_no_key_for_it():
 LISTS = {"rope_factors_long.weight": (2.0,) * 4, "rope_factors_short.weight": (1.0,) * 4}
 
 
+@pytest.mark.parametrize("name", LISTS)
+def test_one_list_of_a_longrope_alone_is_no_plain_rotation(name):
+    """The other may lie in a missing file of a split model."""
+    head = GGUFHead(llama() | {"split.count": 2}, (), {name: LISTS[name]}, missing_parts=1)
+    with pytest.raises(ValueError, match=r"^rope_factors_long\.weight and rope_factors_short\.weight must both be in"):
+        from_gguf(head)
+
+
 def test_a_factor_that_llama_cpp_does_not_apply_is_no_second_scaling():
     """Of the type "none" it takes no factor, and one of 1 changes nothing."""
     for more in ({"rope.scaling.type": "none", "rope.scaling.factor": 4.0}, {"rope.scaling.factor": 1.0}):
@@ -726,6 +743,23 @@ def test_layers_without_heads_of_keys_do_not_attend(arch):
     difference = diff(said, found)
     assert {field.name for part in difference.parts for field in part.fields} <= {"model_type", "pairing"}
     assert {part.where for part in difference.parts} <= {"", "text, layers 1, 3"}
+
+
+@pytest.mark.parametrize(
+    ("sliding", "pattern"),
+    [((0, 2), 2), ((0, 1, 3), 3), ((0, 1, 2), 4), ((0, 1, 2, 3), 0), ((1, 3), [False, True, False, True])],
+)
+def test_sliding_layers_are_written_as_a_number_where_one_says_them(sliding, pattern):
+    """The loader of gpt-oss ignored lists for long (`get_key_or_arr` into a number), and took every second layer."""
+    groups = (
+        LayerGroup("text", "full_attention", tuple(set(range(4)) - set(sliding)), (HALVES,)),
+        LayerGroup("text", "sliding_attention", sliding, (HALVES,), window=Window(63)),
+    )
+    positions = ModelPositions("mine", tuple(group for group in groups if group.layers))
+    keys, _ = to_gguf(positions, "gpt-oss", context_length=4096)
+    assert keys["gpt-oss.attention.sliding_window_pattern"] == pattern
+    head = {name: tuple(value) if isinstance(value, list) else value for name, value in keys.items()}
+    assert windows_of_layers(from_gguf(GGUFHead(head, (), {}))) == windows_of_layers(positions)
 
 
 def test_what_does_not_rotate_in_llama_cpp_is_not_said_to():

@@ -28,8 +28,8 @@ class Architecture:
         window: The window where no key says it; 0 where there is none then.
         scale: The factor of logits: "head", 1/√(width of a head); "key", attention.scale where a file has it, and
             rope.scaling.finetuned says whether layers rotate at all; "layers", 1/√(embedding_length / head_count) in
-            the model of `largest` layers; "rotation", 1/√d times the square of what multiplies cosines and sines before
-            rope.scaling.yarn_log_multiplier takes it away (the graph of DeepSeek-V2).
+            the model of `largest` layers; "rotation", 1/√d times the squares of the factor of cosines and sines and of
+            1 + rope.scaling.yarn_log_multiplier·ln(rope.scaling.factor) (the graph of DeepSeek-V2).
         largest: Layers of that model.
         windowed: Layers of the one model that has windows; 0 where every file with the key has them.
         still: Whether layers without a window do not rotate where others have one.
@@ -48,6 +48,11 @@ class Architecture:
     windowed: int = 0
     still: bool = False
     rotating: int = 0
+
+
+def all_but_every_nth(period: int, count: int) -> tuple[bool, ...]:
+    """Return whether each of `count` layers slides, all but every n-th; all for 0 (`set_swa_pattern` of llama.cpp)."""
+    return tuple(not period or (layer + 1) % period != 0 for layer in range(count))
 
 
 _ROWS = (

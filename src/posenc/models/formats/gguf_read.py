@@ -29,6 +29,7 @@ from posenc.models.formats.gguf_architectures import (
     DEFAULTS,
     NEUTRAL_KEYS,
     Architecture,
+    all_but_every_nth,
 )
 from posenc.models.formats.gguf_divisors import recovered_scaling, shortest_in_float32
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
@@ -95,7 +96,7 @@ def from_gguf(
 
 
 def _attending(keys: _Keys, groups: tuple[LayerGroup, ...]) -> tuple[LayerGroup, ...]:
-    """Take layers that have no heads of keys out of groups: recurrent ones, and those without attention."""
+    """Move layers without key heads into a group of their own: recurrent ones, and those without attention."""
     counts = keys.of_arch.get("attention.head_count_kv")
     idle = frozenset(layer for layer, heads in enumerate(counts) if not heads) if isinstance(counts, tuple) else ()
     if not idle:
@@ -236,7 +237,7 @@ def _scaling(keys: _Keys, base: float) -> Scaling | None:
     validation.choice(f"{keys.arch}.rope.scaling.type", kind, ("none", "linear", "yarn", "longrope"))
     attention, divisors = keys.real("rope.scaling.attn_factor"), keys.head.divisors
     scaled = kind != "none" and factor not in (0.0, 1.0)
-    long = kind == "longrope" or "rope_factors_long.weight" in divisors
+    long = kind == "longrope" or any(name.startswith("rope_factors") for name in divisors)
     if (scaled and divisors) or (long and "rope_freqs.weight" in divisors):
         raise ValueError(
             f"{next(iter(sorted(divisors)))} must come without another scaling; this file has both. State one of them."
@@ -370,4 +371,4 @@ def _slides(keys: _Keys, pattern: Any, count: int) -> tuple[bool, ...]:
     if isinstance(pattern, tuple) and len(pattern) == count:
         return tuple(map(bool, pattern))
     period = validation.integer(f"{keys.arch}.attention.sliding_window_pattern", pattern, 0, MOST_LAYERS)
-    return tuple(not period or (layer + 1) % period != 0 for layer in range(count))
+    return all_but_every_nth(period, count)

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.frequencies import DynamicNTK, Linear, LongRoPE, Proportional, YaRN
-from posenc.models.formats.gguf_architectures import ARCHITECTURES
+from posenc.models.formats.gguf_architectures import ARCHITECTURES, all_but_every_nth
 from posenc.models.formats.gguf_divisors import STANDS_STILL, divisors_of
 from posenc.models.formats.single_rotation import (
     SingleRotation,
@@ -135,8 +135,11 @@ def _windows(positions: ModelPositions, arch: str) -> dict[str, Any]:
             "keys for that."
         )
     (part,) = positions.parts
-    slides = [windows[part, layer] is not None for layer in range(layer_count(positions))]
-    return {"attention.sliding_window": window.before + 1, "attention.sliding_window_pattern": slides}
+    slides = tuple(windows[part, layer] is not None for layer in range(layer_count(positions)))
+    # Older versions of llama.cpp read a number here and ignore a list, and still older ones take the period of the row.
+    period = slides.index(False) + 1 if False in slides else 0
+    pattern = period if all_but_every_nth(period, len(slides)) == slides else list(slides)
+    return {"attention.sliding_window": window.before + 1, "attention.sliding_window_pattern": pattern}
 
 
 def _scale_of_logits(positions: ModelPositions, arch: str, rotation: SingleRotation) -> dict[str, float]:
