@@ -248,7 +248,7 @@ def _length_of_file(group: LayerGroup, scaling: Scaling | None) -> tuple[int, st
 
     Advice to add a scaling often leaves max_position_embeddings as it was.
     """
-    value = next((one for one in group.values if one.name == "max_position_embeddings"), group.length)
+    value = next((one for one in group.values if one.name == "max_position_embeddings"), None)
     if value is None:
         raise ValueError(
             "trained must be given where the config states no length; got None. Add it: trained=8192, for example."
