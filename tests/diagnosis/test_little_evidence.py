@@ -243,3 +243,11 @@ def test_frequencies_of_a_share_that_nothing_explains_are_shown(model_type: str,
     verdict = diagnose(config, {"inv_freq": rates})
     assert verdict.exit_code == 1
     assert f"pair {width // 2 - 1}" in str(verdict)
+
+
+def test_hidden_logits_do_not_dilute_the_share_that_differs():
+    q, k = np.random.default_rng(0).normal(size=(2, 32, 16))
+    hidden = np.triu(np.ones((32, 32), bool), 1)
+    logits = np.where(hidden, -np.inf, 100 + np.random.default_rng(1).normal(size=(32, 32)) * 30)
+    (line,) = diagnose(RoPE(dim=16), {"q": q, "k": k, "logits": logits}).worst
+    assert line.endswith("; 100.0% of the numbers compared differ")

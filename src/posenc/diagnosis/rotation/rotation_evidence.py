@@ -82,10 +82,11 @@ class RotationEvidence(abc.ABC):
             return []
         at = comparison.worst()
         tolerance = f"where rounding allows {comparison.tolerance[at]:.2g}"
-        share = float(((comparison.gap > comparison.tolerance) & comparison.significant).mean())
+        wrong = (comparison.gap > comparison.tolerance) & comparison.significant
+        share = wrong.sum() / max(int(comparison.significant.sum()), 1)
         return [
             f"{self.width()}: off by {comparison.gap[at]:.6g} at {self.describe(at)}, {tolerance}; "
-            f"{share:.1%} of the numbers differ"
+            f"{share:.1%} of the numbers compared differ"
         ]
 
     def numbers(self) -> dict[str, np.ndarray]:
