@@ -116,6 +116,16 @@ def test_a_window_that_ends_between_two_asked_distances_is_a_range(folder: Path)
     assert finding.sentence == "Queries see 17 to 32 positions where all keys are meant."
 
 
+def test_a_window_between_two_asked_distances_is_all_that_is_found(tmp_path: Path) -> None:
+    """Prompts whose key stands elsewhere count all keys before a query, and so say nothing beyond what is seen."""
+    for length, size, keys_shown in ((64, 40, False), (100, 60, False), (300, 33, False), (100, 80, True)):
+        folder = write_probe(LLAMA, tmp_path / f"{length} {size}", length=length)
+        mask = ("np.tri(n, dtype=bool)", f"np.tri(n, dtype=bool) & ~np.tri(n, k=-{size}, dtype=bool)")
+        found = read_probe(folder, engine(mask)(folder, BASE)).diagnosis
+        assert ([finding.name for finding in found.findings], found.worst) == (["window"], ())
+        assert ("key positions" in found.looked_at) == keys_shown
+
+
 def test_a_window_counts_as_looked_at_where_its_edge_was_asked(tmp_path: Path) -> None:
     mask = PLANTED["window"][0][0]
     cases = ((32, (mask,), True), (32_768, (), False))

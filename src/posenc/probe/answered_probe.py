@@ -51,7 +51,7 @@ def _rotations(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[La
     shown = layer_scores(evidence.layout, evidence.prompts, evidence.answers, dtype, keys)
     layers = tuple(read_rotation(layer, scores) for layer, scores in enumerate(shown))
     verdict = judge_layers(evidence.layout, evidence.expected, shown, layers)
-    if all(one.moved is None for one in shown) and not evidence.layout.encoder:  # at 0 a key rotates by nothing
+    if any(one.moved is None for one in shown) and not evidence.layout.encoder:  # at 0 a key rotates by nothing
         looked_at = tuple(field for field in verdict.looked_at if field != "key positions")
         verdict = replace(verdict, looked_at=looked_at)
     return layers, verdict

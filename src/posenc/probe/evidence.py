@@ -89,8 +89,8 @@ def probed_scores(
     queries = np.tile(distances + place, (len(channels), *(1,) * (distances.ndim - 1)))
     asked = _Asked(np.repeat(channels, len(distances)), queries, scores.reshape(-1), errors.reshape(-1))
     keys = [(np.full(distances.shape[1:], float(place)), asked)]
-    if shown.moved is not None and (moved := _moved(layout, shown.moved, axes)) is not None:
-        keys.append(moved)
+    if shown.moved is not None:
+        keys.append(_moved(layout, shown.moved, axes))
     logits, visible, rounding = _by_key([asked for _, asked in keys])
     return ProbedScores(
         q=np.eye(layout.head_dim)[np.concatenate([asked.channels for _, asked in keys])][None],
@@ -117,11 +117,9 @@ class _Asked(NamedTuple):
     errors: np.ndarray
 
 
-def _moved(layout: ProbeLayout, moved: MovedKey, axes: int) -> tuple[np.ndarray, _Asked] | None:
-    """Position of a key that does not stand at 0, and the queries that see it; None where none does."""
+def _moved(layout: ProbeLayout, moved: MovedKey, axes: int) -> tuple[np.ndarray, _Asked]:
+    """Position of a key that does not stand at 0, and the queries that see it."""
     seen = np.isfinite(moved.scores)
-    if not seen.any():
-        return None
     queries, key = moved.query_positions[seen], moved.key_position
     if axes > 1 and queries.ndim == 1:
         queries, key = np.tile(queries[:, None], axes), np.tile(key, axes)

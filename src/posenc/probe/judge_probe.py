@@ -85,8 +85,9 @@ def _alike(expected: ModelPositions, one: int, other: int, shown: Mapping[int, L
     if expected.at(one) != expected.at(other):
         return False
     first, second = shown[one], shown[other]
-    moved = first.moved is None or second.moved is None or _same_scores(first.moved, second.moved)
-    return moved and _same_scores(first, second)
+    if first.moved is None or second.moved is None:
+        return first.moved is second.moved and _same_scores(first, second)
+    return _same_scores(first.moved, second.moved) and _same_scores(first, second)
 
 
 def _same_scores(one: LayerScores | MovedKey, other: LayerScores | MovedKey) -> bool:

@@ -40,7 +40,7 @@ class MovedKey:
         channels: Channel of each query, (queries,).
         query_positions: Of each query.
         key_position: Of the key.
-        scores: Of each query, NaN where the key is not seen or a window hides other keys.
+        scores: Of each query, NaN where the key is not seen or a window may hide other keys.
         errors: How far rounding may put them.
     """
 
@@ -62,7 +62,7 @@ class LayerScores:
         errors: How far rounding may put them, of the same shape.
         seen: Distances of the window's prompt at which the key is seen, and those at which it is not.
         ahead: The same of keys that come later, in an encoder.
-        moved: Scores with a key at another position; None where none were asked.
+        moved: Scores with a key at another position; None where none are seen.
     """
 
     distances: np.ndarray
@@ -101,7 +101,8 @@ def layer_scores(
         if keys != "float32":
             errors += ROUNDOFF[keys] * np.abs(scores)
         seen, ahead = (_seen(layout, prompts, answers, layer, side) for side in (1, -1))
-        moved = _moved_key(layout, prompts, answers, layer, min(seen[1], default=np.inf), dtype)
+        reach = max(seen[0], default=0) if any(seen) else np.inf
+        moved = _moved_key(layout, prompts, answers, layer, reach, dtype)
         if moved is not None:
             rounding = ROUNDOFF[keys] * WIDE * max(1.0, float(np.nanmax(np.abs(scores), initial=0.0)))
             moved = moved if keys == "float32" else replace(moved, errors=moved.errors + rounding)
@@ -110,9 +111,9 @@ def layer_scores(
 
 
 def _moved_key(
-    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, layer: int, hidden: float, dtype: str
+    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, layer: int, reach: float, dtype: str
 ) -> MovedKey | None:
-    """Scores with a key at another position; NaN in rows from which a window hides keys at the distance `hidden`."""
+    """Scores with a key at another position; NaN in rows from which a window may hide keys, beyond `reach`."""
     asked = [prompt for prompt in prompts if prompt.name.startswith(MOVED)]
     if not asked:
         return None
@@ -120,15 +121,18 @@ def _moved_key(
     for prompt in asked:
         rows = np.array(prompt.rows)
         score, error = _scores(layout, answers.rows[prompt.name], layer, rows, dtype)
-        scores.append(np.where(rows < hidden, score, np.nan))
+        scores.append(np.where(rows <= reach, score, np.nan))
         errors.append(error)
         channels += [prompt.tokens[row] - FIRST_QUERY for row in prompt.rows]
         positions += [[one[row] for one in prompt.coordinates()] for row in prompt.rows]
+    together = np.concatenate(scores)
+    if not np.isfinite(together).any():
+        return None
     place = [one[asked[0].tokens.index(KEY)] for one in asked[0].coordinates()]
     several = len(place) > 1
     queries, key = np.array(positions), np.array(place)
     queries, key = (queries, key) if several else (queries[:, 0], key[0])
-    return MovedKey(np.array(channels), queries, key, np.concatenate(scores), np.concatenate(errors))
+    return MovedKey(np.array(channels), queries, key, together, np.concatenate(errors))
 
 
 def key_weights(layout: ProbeLayout, rows: np.ndarray, layer: int, head: int = 0) -> np.ndarray:
