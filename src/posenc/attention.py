@@ -141,8 +141,7 @@ def attention(
             `encoding.attach(x, positions, params)`.
         params: Parameters of each encoding, None where nothing is learned; empty if none learns anything.
         causal: Whether a query sees no key behind its own place, counted from the ends (the last query sees all keys).
-            Positions of one coordinate that contradict this are an error unless a mask or documents are given; NaN if
-            traced.
+            Positions of one coordinate that contradict this are an error unless a mask is given; NaN if traced.
         mask: True where a query may see a key; broadcasts to (batch, heads, n, m). A query that sees nothing gives
             zeros.
         scale: Factor of the products of queries and keys; None is 1/√d.
@@ -180,8 +179,9 @@ def attention(
     lib = arrays.library(q)
     logits = _logits(q, k, query_positions, key_positions, inside, checked_scale(scale, q), hidden, documents, lib)
     visible = _visible(logits, causal, mask, documents, lib)
-    stated = mask is not None or documents is not None
-    guard = needed_order_guard(*placed, axes, causal=causal, window=(None, None), stated=stated)
+    guard = needed_order_guard(
+        *placed, axes, causal=causal, window=(None, None), masked=mask is not None, documents=documents
+    )
     logits = logits if guard is None else logits + lib.astype(guard, logits.dtype)
     weights = softmax(logits, visible, lib)
     output = _output(weights, v, query_positions, key_positions, inside, lib)

@@ -13,8 +13,7 @@ import posenc
 from posenc import attention as in_numpy
 from posenc import jax as in_jax
 from posenc import torch as in_torch
-from posenc.core.checked_attention import order_guard
-from posenc.core.checked_positions import checked
+from posenc.core.checked_positions import checked, order_guard
 
 PLACE = np.arange(16)
 PACKED, RING = np.tile(np.arange(4), 2), np.array([4, 5, 6, 3])
@@ -74,12 +73,46 @@ def test_neighbours_tell_what_all_pairs_tell():
     assert agree == 116  # of 1521
 
 
+def test_neighbours_tell_what_all_pairs_of_a_document_tell():
+    """Each document by itself, and a query's own key is of its document."""
+    agree = 0
+    for n, m in ((1, 3), (2, 3), (3, 3)):
+        for at, to, of in itertools.product(
+            itertools.product(range(2), repeat=n),
+            itertools.product(range(2), repeat=m),
+            itertools.combinations_with_replacement(range(2), m + n),
+        ):
+            of_query, of_key = np.array(of[m:]), np.array(of[:m])
+            own, queries, keys = (of_key[m - n :] == of_query).all(), np.array(at), np.array(to)
+            pairs = [pair for pair in by_definition(at, to) if of_query[pair[0]] == of_key[pair[1]]]
+            placed = (
+                checked(queries)._replace(documents=of_query[None]),
+                checked(keys)._replace(documents=of_key[None]),
+            )
+            if own and not pairs:
+                agree += 1
+                assert order_guard(*placed, "causal") is None
+                continue
+            with pytest.raises(ValueError, match=r"^causal goes by index") as error:
+                order_guard(*placed, "causal")
+            i, j = map(int, re.findall(r"(?:query|key) (\d+)", str(error.value)))
+            assert ("and documents must agree" in str(error.value)) != own
+            assert (i, j) in [pair[:2] for pair in pairs] if own else of_query[i] != of_key[j]
+    assert agree > 50
+
+
 CONTRADICTIONS = {
     "shard": (PLACE[4:8], PLACE, {}, "query 0 at position 4, which would see key 12 at position 12"),
     "packed": (PACKED, PACKED, {}, "query 1 at position 1, which would not see key 4 at position 0"),
     "ring": (PLACE[5:7], RING, {}, "query 0 at position 5, which would see key 2 at position 6"),
     "static cache": (PLACE[5:6], PLACE, {}, "query 0 at position 5, which would see key 15 at position 15"),
     "shifted": (PLACE + 1, PLACE, {}, "query 0 at position 1, which would not see key 1 at position 1"),
+    "a part of a packed row": (
+        PACKED[4:7],
+        PACKED,
+        {"documents": (np.array([1, 1, 1]), np.repeat([0, 1], 4))},
+        "query 0 at position 0, which would see key 5 at position 1",
+    ),
     "a row": (PLACE[None, 4:] - [[0], [4]], PLACE, {"rows": 2}, "query 0 at position 0, which would see key 4"),
 }
 
@@ -92,6 +125,14 @@ def test_a_contradiction_is_an_error_that_names_the_remedy(library, case):
         ValueError, match=rf"^causal goes by index, .*; got {what}.*documents=.*leave causal out.*mask="
     ):
         attended(library, query_positions, key_positions, **more)
+
+
+@LIBRARY
+def test_a_query_of_another_document_than_its_own_key_is_an_error(library):
+    """A token of the middle of a packed row with the keys of the whole row saw later keys, in a window none."""
+    documents = np.array([0]), np.repeat([0, 1], 4)
+    with pytest.raises(ValueError, match=r"documents must agree .* got query 0 of document 0 at key 7 of document 1\."):
+        attended(library, PACKED[2:3], PACKED, documents=documents)
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
@@ -110,7 +151,7 @@ def agreeing():
         (PLACE[12:], PLACE, {}),
         (padded[:, 8:], padded, {"rows": 2}),
         (PACKED, PACKED, {"documents": (numbers, numbers)}),
-        (PACKED, PACKED, {"mask": everything}),
+        (PACKED, PACKED, {"mask": everything, "documents": (numbers, numbers)}),
         (grid, grid, {"encodings": rotated, "axes": 2}),
         (PACKED, PACKED, {"causal": False}),
         (PLACE[15:], PLACE, {}),

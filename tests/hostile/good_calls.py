@@ -49,6 +49,7 @@ CALLS = {
     "posenc.models.to_megatron": "to_megatron(from_config(llama))",
     "posenc.models.to_meta": "to_meta(from_meta({'n_layers': 2, 'head_dim': 8, 'rope_theta': 1e4}))",
     "posenc.models.ModelPositions.at": "from_config(llama).at(0)",
+    "posenc.models.LayerGroup.value": "from_config(llama).groups[0].value('rope_theta')",
     "posenc.jax.attention": "import posenc.jax, jax.numpy as jnp; y = jnp.asarray(x); "
     "posenc.jax.attention(y, y, y, query_positions=at, key_positions=at, encodings=[RoPE(dim=4)], layout='bhtd')",
     "posenc.jax.score_block": "import posenc.jax, jax.numpy as jnp; y = jnp.ones((2, 3, 4)); "

@@ -30,14 +30,14 @@ def drawn(encoding, length):
 
 
 class Attends(torch.nn.Module):
-    def __init__(self, encoding):
+    def __init__(self, encoding, **options):
         super().__init__()
-        self.held = module(encoding, seed=1)
+        self.held, self.options = module(encoding, seed=1), {"causal": True} | options
 
     def forward(self, q, k, v, at, hidden=None):
         return attention(
-            q, k, v, query_positions=at, key_positions=at, encodings=[self.held], hidden=hidden, causal=True,
-            layout="bhtd",
+            q, k, v, query_positions=at, key_positions=at, encodings=[self.held], hidden=hidden,
+            layout="bhtd", **self.options,
         )  # fmt: skip
 
 
@@ -69,6 +69,28 @@ def test_compiled_exported_and_plain_attention_agree(encoding):
                 got, want = program(*given), layer(*given)
                 # A few dozen products of float32 numbers below 4, in another order of sums.
                 assert (got - want).abs().max() <= 64 * 2.0**-24 * max(1.0, want.abs().max()), (name, length)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"sliding_window": 8}, pytest.param({"causal": False, "window": (3, 3)}, marks=pytest.mark.nightly)],
+    ids=["causal", "sliding window", "window"],
+)
+@pytest.mark.parametrize(
+    "encoding",
+    [posenc.ALiBi(heads=2), pytest.param(posenc.RoPE(dim=8), marks=pytest.mark.nightly)],
+    ids=lambda encoding: type(encoding).__name__,
+)
+def test_a_program_takes_every_length_from_two(encoding, options):
+    """Also those below its window."""
+    layer, length = Attends(encoding, **options).eval(), torch.export.Dim("length", min=2, max=64)
+    axes = {"q": {2: length}, "k": {2: length}, "v": {2: length}, "at": {0: length}}
+    with torch.no_grad():
+        program = torch.export.export(layer, drawn(encoding, 6), dynamic_shapes=axes).module()
+        for length in (2, 3, 8, 9, 64):
+            given = drawn(encoding, length)
+            want = layer(*given)
+            assert (program(*given) - want).abs().max() <= 64 * 2.0**-24 * max(1.0, want.abs().max()), length
 
 
 @pytest.mark.nightly

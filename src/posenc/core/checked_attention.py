@@ -3,95 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
-
-import numpy as np
+from typing import Any
 
 from posenc.core import arrays, validation
-from posenc.core.arrays import Array, Library
+from posenc.core.arrays import Array
 from posenc.core.checked_content import of_documents
-from posenc.core.checked_positions import Positions, checked
+from posenc.core.checked_positions import Positions, checked, order_guard
 from posenc.core.doors import AdditiveEncoding, AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.core.rotation import LAYOUTS, Layout
-
-
-def order_guard(query_positions: Positions, key_positions: Positions, rule: str) -> Array | None:
-    """Check that positions agree with a mask by index.
-
-    By index, the last query stands at the last key, so each query has a key of its own. Positions agree if no key up
-    to a query's own has a greater position than the query, and every later key has one. A later key may share the
-    query's position if its own key does too: among equal positions, indices decide.
-
-    Args:
-        query_positions: (n,) or (batch, n), of one coordinate.
-        key_positions: (m,) or (batch, m), of one coordinate.
-        rule: Argument that masks by index, for the message.
-
-    Returns:
-        None where values agree. Where they cannot be read: 0.0, or NaN for each row that contradicts, (batch or 1, 1,
-        1, 1), to be added to the output.
-
-    Raises:
-        ValueError: Positions that can be read contradict the mask.
-
-    Example:
-        >>> order_guard(checked([5, 6]), checked(range(7)), "causal")
-    """
-    lib, here, there = query_positions.lib, query_positions.array, key_positions.array
-    if 0 in here.shape or 0 in there.shape:
-        return None
-    if (
-        here.shape[-1] == 1
-        and query_positions.bounds
-        and key_positions.bounds
-        and key_positions.bounds[1] <= query_positions.bounds[0]
-    ):
-        return None  # a step of decoding, of which everything is known already
-    here, there = lib.signed(here), lib.signed(there)
-    wrong = _contradicts(here, there, lib)
-    if not lib.concrete(wrong):
-        return lib.xp.where(wrong, float("nan"), 0.0).reshape((-1, 1, 1, 1))
-    if wrong.any():
-        at, to = (np.atleast_2d(np.asarray(lib.detach(x))) for x in (here, there))
-        _refuse(at, to, int(np.argmax(np.asarray(wrong))), rule)
-    return None
-
-
-def _contradicts(query_positions: Any, key_positions: Any, lib: Library) -> Any:
-    """True for each row whose positions contradict a mask by index.
-
-    Only neighbours are compared: where they agree, keys rise from the first query's own one on.
-    """
-    ahead = key_positions.shape[-1] - query_positions.shape[-1]
-    if ahead < 0:  # as a window allows: its first queries stand before all keys
-        wrong = (query_positions[..., :-ahead] >= key_positions[..., :1]).any(-1)
-        query_positions, ahead = query_positions[..., -ahead:], 0
-    else:
-        wrong = (key_positions[..., : ahead + 1] > query_positions[..., :1]).any(-1)
-    own = key_positions[..., ahead:]
-    before, following = query_positions[..., :-1], own[..., 1:]
-    hidden = lib.xp.where(own[..., :-1] == before, following < before, following <= before)
-    return wrong | (own > query_positions).any(-1) | hidden.any(-1)
-
-
-def _refuse(query_positions: np.ndarray, key_positions: np.ndarray, row: int, rule: str) -> NoReturn:
-    """Raise the error that names the first query of a row which would see a key too many or too few."""
-    here, there = query_positions[row % len(query_positions)], key_positions[row % len(key_positions)]
-    visible = np.maximum(np.arange(len(here)) + 1 + len(there) - len(here), 0)  # keys up to its own
-    highest = np.append(-np.inf, np.maximum.accumulate(there))[visible]
-    lowest = np.append(np.minimum.accumulate(there[::-1])[::-1], np.inf)[visible]
-    shared = np.append(np.nan, there)[visible] == here
-    many, few = highest > here, (lowest < here) | ((lowest == here) & ~shared)
-    index = int(np.argmax(many | few))
-    count = visible[index]
-    other = int(np.argmax(there[:count]) if many[index] else count + np.argmin(there[count:]))
-    raise ValueError(
-        f"{rule} goes by index, the last query at the last key, and positions must agree with that; got query {index} "
-        f"at position {here[index]}, which would {'' if many[index] else 'not '}see key {other} at position "
-        f"{there[other]}. Give documents= where a row holds several, or leave {rule} out and give mask=, True where a "
-        "query may see a key."
-    )
-
 
 #: How many keys before and after its own index a query sees, None for all.
 Window = tuple[int | None, int | None]
@@ -224,15 +143,28 @@ def check_causal(causal: bool, queries: int, keys: int) -> bool:
 
 
 def needed_order_guard(
-    query_positions: Positions, key_positions: Positions, axes: int, *, causal: bool, window: Window, stated: bool
+    query_positions: Positions,
+    key_positions: Positions,
+    axes: int,
+    *,
+    causal: bool,
+    window: Window,
+    masked: bool,
+    documents: tuple[Array, Array] | None,
 ) -> Any:
     """Guard against positions that contradict a mask by index; see `order_guard`.
 
-    None where a mask or documents have `stated` what a query sees, where nothing is masked by index, and for positions
-    of several coordinates, which have no order that indices could contradict.
+    None where a mask states what a query sees, where nothing is masked by index, and for positions of several
+    coordinates, which have no order that indices could contradict.
     """
-    if stated or axes > 1 or not (causal or window != (None, None)):
+    if masked or axes > 1 or not (causal or window != (None, None)):
         return None
+    if documents is not None:
+        of_query, of_key = documents
+        query_positions, key_positions = (
+            query_positions._replace(documents=of_query),
+            key_positions._replace(documents=of_key),
+        )
     return order_guard(query_positions, key_positions, "causal" if causal else "window")
 
 

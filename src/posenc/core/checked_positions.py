@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array, Library
@@ -189,3 +191,122 @@ def split_coordinates(positions: Positions, axes: int, name: str = "positions") 
 def along_axes(positions: Positions, axes: int, name: str = "positions") -> tuple[Positions, ...]:
     """Coordinates of positions for any number of axes; positions of one axis are (*batch, n) themselves."""
     return split_coordinates(positions, axes, name) if axes > 1 else (positions,)
+
+
+def order_guard(query_positions: Positions, key_positions: Positions, rule: str) -> Array | None:
+    """Check that positions agree with a mask by index.
+
+    By index, the last query stands at the last key, so each query has a key of its own. Positions agree if no key up
+    to a query's own has a greater position than the query, and every later key has one. A later key may share the
+    query's position if its own key does too: among equal positions, indices decide. Of documents that stand one after
+    another in a row, each agrees by itself, and a query's own key is of its document.
+
+    Args:
+        query_positions: (n,) or (batch, n), of one coordinate, with their documents where a row holds several.
+        key_positions: (m,) or (batch, m), likewise.
+        rule: Argument that masks by index, for the message.
+
+    Returns:
+        None where values agree. Where they cannot be read: 0.0, or NaN for each row that contradicts, (batch or 1, 1,
+        1, 1), to be added to the output.
+
+    Raises:
+        ValueError: Positions that can be read contradict the mask.
+
+    Example:
+        >>> order_guard(checked([5, 6]), checked(range(7)), "causal")
+    """
+    lib, here, there = query_positions.lib, query_positions.array, key_positions.array
+    if 0 in here.shape or 0 in there.shape:
+        return None
+    of_query, of_key = query_positions.documents, key_positions.documents
+    if of_query is None and _is_step_behind(query_positions, key_positions):
+        return None
+    here, there = lib.signed(here), lib.signed(there)
+    wrong = _contradicts(here, there, of_query, of_key, lib)
+    if not lib.concrete(wrong):
+        return lib.xp.where(wrong, float("nan"), 0.0).reshape((-1, 1, 1, 1))
+    if wrong.any():
+        documents = (here != here, there != there) if of_query is None else (of_query, of_key)
+        sides = [np.asarray(lib.detach(side)) for side in (here, there, *documents)]
+        _refuse(sides, int(np.argmax(np.asarray(wrong))), rule)
+    return None
+
+
+def _is_step_behind(query_positions: Positions, key_positions: Positions) -> bool:
+    """Whether this is a step of decoding, of which everything is known already."""
+    if query_positions.array.shape[-1] != 1 or not query_positions.bounds or not key_positions.bounds:
+        return False
+    return bool(key_positions.bounds[1] <= query_positions.bounds[0])
+
+
+def _contradicts(query: Any, key: Any, of_query: Any, of_key: Any, lib: Library) -> Any:
+    """True for each row whose positions contradict a mask by index.
+
+    Only neighbours are compared: where they agree, keys rise from the first query's own one on.
+    """
+    xp, ahead = lib.xp, key.shape[-1] - query.shape[-1]
+    if ahead < 0:  # as a window allows: its first queries stand before all keys
+        early = query[..., :-ahead] >= key[..., :1]
+        wrong = _of_one(early, of_query, of_key, slice(-ahead), slice(1)).any(-1)
+        query, of_query, ahead = query[..., -ahead:], None if of_query is None else of_query[..., -ahead:], 0
+    else:
+        late = key[..., : ahead + 1] > query[..., :1]
+        wrong = _of_one(late, of_query, of_key, slice(1), slice(ahead + 1)).any(-1)
+    own, index = key[..., ahead:], lib.arange(query.shape[-1])
+    # Not slices without the first or last, whose lengths would bound those of an exported program.
+    following, is_last = xp.roll(own, -1, -1), index == query.shape[-1] - 1
+    seen = xp.where(own == query, following < query, following <= query) & ~is_last
+    if of_query is not None:
+        seen = seen & (xp.roll(of_key[..., ahead:], -1, -1) == of_query)
+        wrong = wrong | (of_key[..., ahead:] != of_query).any(-1)
+    return wrong | (own > query).any(-1) | seen.any(-1)
+
+
+def _of_one(pairs: Any, of_query: Any, of_key: Any, queries: slice, keys: slice) -> Any:
+    """The pairs of a query and a key that are of one document."""
+    return pairs if of_query is None else pairs & (of_query[..., queries] == of_key[..., keys])
+
+
+def _refuse(sides: list[np.ndarray], row: int, rule: str) -> NoReturn:
+    """Raise the error that names a query of this row which would see a key too many or too few.
+
+    `sides` are the positions of queries and of keys and their documents, each in one row, or in a row each.
+    """
+    here, there, of_query, of_key = (side[row % len(side)] for side in map(np.atleast_2d, sides))
+    own = np.arange(len(here)) + len(there) - len(here)
+    other = (own >= 0) & (of_key[np.maximum(own, 0)] != of_query)
+    if other.any():
+        index = int(np.argmax(other))
+        raise ValueError(
+            f"{rule} goes by index, the last query at the last key, and documents must agree with that; got query "
+            f"{index} of document {of_query[index]} at key {own[index]} of document {of_key[own[index]]}. Give keys up "
+            f"to the last query alone, or leave {rule} and documents out and give mask=, True where a query may see a "
+            "key."
+        )
+    parts = ((np.flatnonzero(of_query == each), np.flatnonzero(of_key == each)) for each in np.unique(of_query))
+    query, key, hidden = next(filter(None, (_misplaced(here, there, own, *part) for part in parts)))
+    raise ValueError(
+        f"{rule} goes by index, the last query at the last key, and positions must agree with that; got query {query} "
+        f"at position {here[query]}, which would {'not ' if hidden else ''}see key {key} at position {there[key]}. "
+        f"Give documents= where a row holds several, or leave {rule} out and give mask=, True where a query may see a "
+        "key."
+    )
+
+
+def _misplaced(
+    here: np.ndarray, there: np.ndarray, own: np.ndarray, queries: np.ndarray, keys: np.ndarray
+) -> tuple[int, int, bool] | None:
+    """First of these queries that by position would see other ones of these keys, a key, and whether it is hidden."""
+    visible = np.searchsorted(keys, own[queries], side="right")  # keys up to its own
+    here, there = here[queries], there[keys]
+    highest = np.append(-np.inf, np.maximum.accumulate(there))[visible]
+    lowest = np.append(np.minimum.accumulate(there[::-1])[::-1], np.inf)[visible]
+    shared = np.append(np.nan, there)[visible] == here
+    many, few = highest > here, (lowest < here) | ((lowest == here) & ~shared)
+    if not (many | few).any():
+        return None
+    index = int(np.argmax(many | few))
+    count = visible[index]
+    key = int(np.argmax(there[:count]) if many[index] else count + np.argmin(there[count:]))
+    return int(queries[index]), int(keys[key]), not many[index]

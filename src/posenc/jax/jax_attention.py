@@ -71,8 +71,8 @@ def attention(
         encodings: Encodings of the doors that rotate, bias and score; those that learn as `bind` gives them, or as
             `posenc.jax.flax.Module` or `nnx.Param(bind(encoding))` in flax nnx.
         causal: Whether a query sees no key behind its own index, counted from the ends: the last query stands at the
-            last key. Positions of one coordinate that contradict this, or a window, are an error unless a mask or
-            documents are given; where values cannot be read, the output is NaN.
+            last key. Positions of one coordinate that contradict this, or a window, are an error unless a mask is
+            given; where values cannot be read, the output is NaN.
         window: (keys before, keys after) its own index that a query sees, None for all. The query's own key does not
             count.
         sliding_window: In place of window beside `causal=True`: how many keys a query sees, its own among them, as
@@ -121,7 +121,7 @@ def attention(
     keys = token_positions("key_positions", key_positions, k, axes)
     causal = check_causal(causal, q.shape[2], k.shape[2])
     window = checked_window(window, sliding_window, causal=causal)
-    stated = mask is not None or documents is not None
+    packed = documents_of_tokens(documents, q, k)
     arguments = JaxArguments(
         q,
         k,
@@ -132,11 +132,13 @@ def attention(
         causal,
         window,
         checked_mask(mask, q, k),
-        documents_of_tokens(documents, q, k),
+        packed,
         checked_hidden(hidden, inside, q, k, jax.Array, "an array"),
         checked_scale(scale, q),
         checked_keys_rotated(keys_rotated, inside),
-        needed_order_guard(queries, keys, axes, causal=causal, window=window, stated=stated),
+        needed_order_guard(
+            queries, keys, axes, causal=causal, window=window, masked=mask is not None, documents=packed
+        ),
     )
     output = _attended(arguments, impl)
     output = output if arguments.guard is None else output + arguments.guard.astype(output.dtype)

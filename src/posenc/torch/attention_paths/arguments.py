@@ -173,7 +173,7 @@ def attention_call(given: AttentionArguments) -> AttentionCall:
     at, to = _checked_positions(given, q, k, axes)
     causal = check_causal(given.causal, q.shape[2], k.shape[2])
     window = checked_window(given.window, given.sliding_window, causal=causal)
-    stated = given.mask is not None or given.documents is not None
+    documents = documents_of_tokens(given.documents, q, k)
     for encoding in encodings:
         check_fits(encoding, q, v)
     for each in shared:
@@ -193,12 +193,14 @@ def attention_call(given: AttentionArguments) -> AttentionCall:
         causal=causal,
         window=window,
         mask=tensor_mask(given.mask, q, k),
-        documents=documents_of_tokens(given.documents, q, k),
+        documents=documents,
         hidden=checked_hidden(given.hidden, encodings, q, k, torch.Tensor, "a tensor"),
         scale=checked_scale(given.scale, q),
         dropout=validation.real("dropout", given.dropout, 0.0, 1.0),
         keys_rotated=checked_keys_rotated(given.keys_rotated, encodings),
-        guard=needed_order_guard(at, to, axes, causal=causal, window=window, stated=stated),
+        guard=needed_order_guard(
+            at, to, axes, causal=causal, window=window, masked=given.mask is not None, documents=documents
+        ),
         queries=q.shape[2],
         keys=k.shape[2],
     )

@@ -75,8 +75,8 @@ def attention(
         encodings: Encodings, and modules of `posenc.torch.module` for what learns, of the doors that rotate, bias and
             score, any number; and what `shared_bias` makes once a step for all layers.
         causal: A query sees no key behind its own index, counted from the ends: the last query stands at the last key.
-            Positions of one coordinate that contradict this, or a window, are an error unless a mask or documents are
-            given; where values cannot be read, the output is NaN.
+            Positions of one coordinate that contradict this, or a window, are an error unless a mask is given; where
+            values cannot be read, the output is NaN.
         window: (keys before, keys after) its own index that a query sees, None for all. The query's own key does not
             count.
         sliding_window: In place of window beside `causal=True`: how many keys a query sees, its own among them, as

@@ -21,6 +21,8 @@ def is_transformed() -> bool:
 
 def key_range(call: AttentionCall, start: int, stop: int) -> tuple[int, int]:
     """Range (first, last excluded) of the keys that queries `start:stop` may see by causality and window."""
+    if torch.compiler.is_exporting():
+        return 0, call.keys  # a comparison of lengths would bound those that the program takes
     ahead, (before, after) = call.keys - call.queries, window_sides(call)
     first = 0 if before is None else max(0, start + ahead - before)
     last = call.keys if after is None else min(call.keys, max(0, stop + ahead + after))
@@ -39,8 +41,9 @@ def visible(call: AttentionCall, start: int, stop: int, first: int, last: int) -
     """True where a query from start to stop may see a key from first to last, four axes; None where all see all."""
     ahead, (before, after) = call.keys - call.queries, window_sides(call)
     after = None if any(each.causal for each in call.shared) else after  # it hides those keys itself
-    too_late = after is not None and last - 1 > start + ahead + after
-    too_early = before is not None and first < stop - 1 + ahead - before
+    exporting = torch.compiler.is_exporting()
+    too_late = after is not None and (exporting or last - 1 > start + ahead + after)
+    too_early = before is not None and (exporting or first < stop - 1 + ahead - before)
     allowed_keys: Any = None
     if too_late or too_early:
         row = torch.arange(start + ahead, stop + ahead, device=call.q.device)[:, None]
