@@ -1,5 +1,7 @@
 """Named layouts of several axes: what each deals out, by hand, and refused arguments."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from posenc.positions import grid
 #: Axis and frequency index of each pair, for four pairs of two axes or eight of three, sixteen where those repeat.
 DEALT = {
     "qwen2-vl-vision": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
+    "eva02": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
     "sam2": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
     "gemma4-vision": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
     "step3-vision": ((2, 2), (1, 1, 0, 0), (0, 1, 0, 1)),
@@ -32,6 +35,14 @@ DEALT = {
 
 def test_every_layout_is_written_out_here() -> None:
     assert set(DEALT) == set(LAYOUTS)
+
+
+def test_the_docstring_lists_each_layout_under_its_order() -> None:
+    """The one place that a user reads says for each name which coordinate comes first."""
+    names = axial.__doc__.split("name stands for:")[1].split("Args:")[0].split("    - ")[1:]
+    assert [re.findall(r'"([^"]+)"', " ".join(line.replace('order="wh"', "").split())) for line in names] == [
+        [name for name, kind in LAYOUTS.items() if kind.order == order] for order in ("hw", "wh", "thw", None)
+    ]
 
 
 @pytest.mark.parametrize("layout", DEALT)

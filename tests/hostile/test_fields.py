@@ -109,7 +109,7 @@ def test_an_image_of_a_width_alone() -> None:
     """What a user types first says what to type; that is the layout of most models."""
     with pytest.raises(TypeError, match=r"^AxialRoPE has no field dim\. .* For an image, posenc\.axial\(dim=64\)"):
         AxialRoPE(dim=64)  # type: ignore[call-arg]
-    assert axial(dim=64) == axial("sam2", (16, 16))
+    assert axial(dim=64) == axial("eva02", (16, 16))
     assert axial(dim=64).rotation(grid(14, 14)).cos.shape == (196, 32)
 
 

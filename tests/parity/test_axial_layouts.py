@@ -12,7 +12,9 @@ import pytest
 import torch
 
 from posenc import MixedRoPE, XDRoPE, axial
+from posenc.encodings.rotates.axial_layouts import LAYOUTS
 from posenc.frequencies import Bands, Llama3, NTKAware, YaRN
+from posenc.positions import centres, grid
 
 BASE = 500_000.0
 
@@ -179,6 +181,36 @@ def test_vision_towers(layout: str, model: str, name: str, function: str | None)
     same_rotation(encoding, positions, cos, sin, tower_applies(model, function, positions))
 
 
+def own_positions(model: str, height: int, width: int) -> torch.Tensor:
+    """What the model itself gives its rotary class for the patches of an image."""
+    if model == "sam2_video":
+        sizes = SimpleNamespace(memory_attention_rope_feat_sizes=[width, height])
+        return modelling(model).Sam2VideoMemoryAttention.precompute_positions(sizes)
+    if model == "gemma4":  # image_processing_gemma4, step 5
+        cells = torch.meshgrid(torch.arange(width), torch.arange(height), indexing="xy")
+        return torch.stack(cells, -1).reshape(-1, 2)
+    if model == "neomme":
+        processing = import_module("transformers.models.neomme.processing_neomme")
+        marked = processing.NeoMMEProcessor._image_positions(height, width)
+        # Counted from 2, behind two tokens, with a marker after each row.
+        return marked[2:].reshape(height, width + 1, 2)[:, :-1].reshape(-1, 2) - 2
+    if model == "dinov3_vit":
+        return modelling(model).get_patches_center_coordinates(height, width, torch.float64, "cpu")
+    vision = import_module("transformers.vision_utils")
+    return vision.get_vision_position_ids(torch.tensor([[1, height, width]]), 1)
+
+
+IMAGES = sorted({(layout, model) for layout, model, _, _ in VISION} | {("neomme", "neomme"), ("dinov3", "dinov3_vit")})
+
+
+@pytest.mark.parametrize(("layout", "model"), IMAGES)
+def test_the_order_of_a_layout_is_that_of_the_model(layout: str, model: str) -> None:
+    """On a grid that is not square, where rows and columns swapped give other numbers."""
+    patches = centres if layout == "dinov3" else grid
+    found = patches(6, 10, order=LAYOUTS[layout].order)
+    assert torch.equal(torch.from_numpy(found), own_positions(model, 6, 10))
+
+
 def test_neomme() -> None:
     encoding = axial("neomme", (10, 10), base=BASE, numerics="float32")
     layer = modelling("neomme").NeoMMERotaryEmbedding.__new__(modelling("neomme").NeoMMERotaryEmbedding)
@@ -223,7 +255,7 @@ def test_diffusers_frequencies_of_unlike_width(sections: tuple[int, ...]) -> Non
     from diffusers.models.transformers.transformer_flux import FluxPosEmbed
 
     positions = places(3)[0]
-    encoding = axial("sam2", sections)
+    encoding = axial("eva02", sections)
     cos, sin = FluxPosEmbed(10_000, [2 * count for count in sections])(positions)
     rotation = encoding.rotation(positions)
     for mine, theirs in ((rotation.cos, cos), (rotation.sin, sin)):
@@ -235,7 +267,7 @@ def test_cogvideox() -> None:
     from diffusers.models.embeddings import apply_rotary_emb, get_3d_rotary_pos_embed
 
     cos, sin = get_3d_rotary_pos_embed(64, None, (3, 5), 4, grid_type="slice", max_size=(3, 5))
-    encoding = axial("sam2", (8, 12, 12), numerics="float32")
+    encoding = axial("eva02", (8, 12, 12), numerics="float32")
     positions = torch.cartesian_prod(torch.arange(4), torch.arange(3), torch.arange(5))
 
     def apply(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -261,7 +293,7 @@ def test_rotary_embedding_torch_any_axes() -> None:
     layer = peer.RotaryEmbedding(dim=12)
     angles = layer.get_axial_freqs(3, 5, 2).detach().reshape(-1, 36)
     positions = torch.cartesian_prod(torch.arange(3), torch.arange(5), torch.arange(2))
-    encoding = axial("sam2", (6, 6, 6), numerics="float32")
+    encoding = axial("eva02", (6, 6, 6), numerics="float32")
 
     def apply(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
         return peer.apply_rotary_emb(angles, x)
@@ -282,8 +314,8 @@ def test_timm(timm: Any) -> None:
     middle = torch.cartesian_prod(torch.tensor([-2 / 3, 0.0, 2 / 3]), torch.tensor([-0.8, -0.4, 0.0, 0.4, 0.8]))
     still = torch.cat([torch.zeros(15, 1, dtype=torch.long), cells], -1)
     cases = {
-        "index": (axial("sam2", (16, 16), numerics="float32"), cells),
-        "pixels": (axial("sam2", (16, 16), frequencies=Bands(16, "linear", 32)), edge),
+        "index": (axial("eva02", (16, 16), numerics="float32"), cells),
+        "pixels": (axial("eva02", (16, 16), frequencies=Bands(16, "linear", 32)), edge),
         "strides": (axial("qwen3-vl", (12, 12, 12), numerics="float32"), still),
         "dino": (axial("dinov3", (16, 16), base=100.0), middle),
     }

@@ -7,6 +7,7 @@ import re
 from generator.covered import ITEMS, PARTS, Item
 from generator.text import WIDE, escaped, file_name, table
 from posenc.catalog import CATALOG
+from posenc.encodings.rotates.axial_layouts import LAYOUTS
 
 
 def keys() -> list[str]:
@@ -34,6 +35,21 @@ def page() -> str:
     return "\n\n".join([*parts, *_beyond()]) + "\n"
 
 
+#: Coordinates of a position by the order of a layout.
+COORDINATES = {
+    "hw": "row, column",
+    "wh": 'column, row: `grid(height, width, order="wh")`',
+    "thw": "time, row, column",
+    None: "four sums of distances from the corners",
+}
+
+
+def layouts() -> str:
+    """Table of the names that `axial` accepts: the coordinates of their positions, and the models that use them."""
+    rows = ((f'`"{name}"`', COORDINATES[kind.order], escaped(kind.used_by)) for name, kind in LAYOUTS.items())
+    return table(["layout", "coordinates of a position", "used by"], rows)
+
+
 def _beyond() -> list[str]:
     """The rows that no item names: first steps towards the sinusoidal encoding, and what the survey did not know."""
     named = {name.partition(".")[0] for item in ITEMS for name in item.where}
@@ -49,7 +65,9 @@ def _cells(key: str, items: dict[str, Item]) -> tuple[str, str, str, str]:
 def _link(name: str) -> str:
     """A name in code, leading to its page where it has one; a layout of `axial` as the call that makes it."""
     if name.startswith("axial:"):
-        return f'`axial("{name.removeprefix("axial:")}", …)`'
+        layout = name.removeprefix("axial:")
+        order = ' on `grid(…, order="wh")`' if LAYOUTS[layout].order == "wh" else ""
+        return f'`axial("{layout}", …)`{order}'
     row = name.partition(".")[0]
     known = any(candidate.name == row for candidate in CATALOG)
     return f"[`{name}`](encodings/{file_name(row)}.md)" if known else f"`{re.sub(r'^posenc.', '', name)}`"

@@ -225,10 +225,10 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "E3",
         "EVA and timm",
-        ("axial:sam2", "AxialRoPE.frequency_dim", "posenc.frequencies.Bands"),
+        ("axial:eva02", "AxialRoPE.frequency_dim", "posenc.frequencies.Bands"),
         "For bands in pixels, use `Bands`; for a reference size, scale the positions.",
     ),
-    Item("E4", "rope-vit, axial", ("axial:sam2",), "With base 100, and positions (x, y)."),
+    Item("E4", "rope-vit, axial", ("axial:sam2",), "With base 100."),
     Item("E5", "rope-vit, mixed and learned", ("MixedRoPE",), "An encoding, or parameters, for each head and layer."),
     Item("E6", "Pixtral", ("axial:pixtral",)),
     Item("E7", "NeoMME", ("axial:neomme",)),
@@ -259,7 +259,7 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "E21",
         "video rotations of diffusion models",
-        ("axial:qwen2-vl-vision", "axial:sam2"),
+        ("axial:qwen2-vl-vision", "axial:eva02"),
         "Three sections, each with its own frequencies.",
     ),
     Item("E22", "Spiral RoPE", ("DirectionalRoPE", "DirectionalRoPE.direction")),
@@ -267,7 +267,7 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "E24",
         "axes side by side, each with its own rotation",
-        ("axial:sam2", "posenc.frequencies.Joined"),
+        ("axial:eva02", "posenc.frequencies.Joined"),
         "Each axis may have its own base.",
     ),
     Item(

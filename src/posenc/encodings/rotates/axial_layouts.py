@@ -80,6 +80,8 @@ class AxialLayout:
     Args:
         rule: Gives them from the sections.
         pairing: As in `AxialRoPE`.
+        order: Order of the coordinates of the model's own positions, as `positions.grid` takes it: "hw" is (row,
+            column), "wh" (column, row), "thw" (time, row, column); None where `used_by` names what makes them.
         used_by: Models and classes with this layout.
         axes: The number of axes, where the rule needs it.
         blocks: "axes" pairs channels inside a block for each axis.
@@ -89,6 +91,7 @@ class AxialLayout:
 
     rule: Callable[[tuple[int, ...]], Pairs]
     pairing: PairLayout
+    order: Literal["hw", "wh", "thw"] | None
     used_by: str
     axes: int | None = None
     blocks: Literal["one", "axes"] = "one"
@@ -96,45 +99,57 @@ class AxialLayout:
     fixed_time: bool = False
 
 
-#: The first two rows differ in pairing alone, and so on: what is left is what released code really decides.
+#: The first two rows differ in pairing alone, and so on: what is left is what released code really decides. "sam2" and
+#: "eva02" differ in the order of coordinates, which an encoding does not hold: they make the same one.
 LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
     "qwen2-vl-vision": AxialLayout(
-        bands, "halves", "Qwen2-VL, Qwen3-VL, GLM-4V and Ernie 4.5-VL vision; Cosmos (diffusers)"
+        bands, "halves", "hw", "Qwen2-VL, Qwen3-VL, GLM-4V and Ernie 4.5-VL vision; Cosmos (time, row, column)"
     ),
-    "sam2": AxialLayout(
+    "eva02": AxialLayout(
         bands,
         "adjacent",
-        "SAM 2 (positions are (column, row)), rope-vit axial, timm RotaryEmbeddingCat, Flux, Wan, CogVideoX "
-        "(diffusers), get_axial_freqs",
+        "hw",
+        "EVA-02, timm RotaryEmbeddingCat, get_axial_freqs; Flux, Wan, CogVideoX of diffusers (time, row, column)",
     ),
-    "gemma4-vision": AxialLayout(bands, "halves", "Gemma 4 vision (positions are (column, row))", blocks="axes"),
-    "step3-vision": AxialLayout(bands_last_first, "halves", "Step 3 vision"),
+    "sam2": AxialLayout(bands, "adjacent", "wh", "SAM 2, SAM 3, EdgeTAM, rope-vit axial"),
+    "gemma4-vision": AxialLayout(bands, "halves", "wh", "Gemma 4 vision", blocks="axes"),
+    "step3-vision": AxialLayout(bands_last_first, "halves", "hw", "Step 3 vision"),
     "inkling2-vision": AxialLayout(
-        bands_last_first, "adjacent", "Inkling 2 vision; Llama 4 vision (positions from 1)"
+        bands_last_first, "adjacent", "hw", "Inkling 2 vision; Llama 4 vision (positions from 1)"
     ),
-    "kimi-vision": AxialLayout(slots_last_first, "halves", "Kimi K2.5 vision"),
-    "dinov3": AxialLayout(bands, "halves", "DINOv3 (positions.centres, from -1 to 1)", revolutions=True),
-    "pixtral": AxialLayout(dealt, "halves", "Pixtral", axes=2),
-    "neomme": AxialLayout(dealt_in_place, "halves", "NeoMME; HunyuanImage 3 (positions.rope_tie)", axes=2),
-    "vrope": AxialLayout(dealt_in_place, "halves", "VRoPE (positions.vrope)", axes=4),
-    "qwen2-vl": AxialLayout(chunks, "halves", "M-RoPE: Qwen2-VL, Qwen2.5-VL; XD-RoPE of HunYuan-VL in vLLM"),
-    "glm4v": AxialLayout(chunks, "adjacent", "M-RoPE on adjacent pairs: GLM-4V, GLM-OCR"),
+    "kimi-vision": AxialLayout(slots_last_first, "halves", "hw", "Kimi K2.5 vision"),
+    "dinov3": AxialLayout(bands, "halves", "hw", "DINOv3 (positions.centres, from -1 to 1)", revolutions=True),
+    "pixtral": AxialLayout(dealt, "halves", "hw", "Pixtral", axes=2),
+    "neomme": AxialLayout(dealt_in_place, "halves", "hw", "NeoMME; HunyuanImage 3 (positions.rope_tie)", axes=2),
+    "vrope": AxialLayout(dealt_in_place, "halves", None, "VRoPE (positions.vrope)", axes=4),
+    "qwen2-vl": AxialLayout(
+        chunks,
+        "halves",
+        "thw",
+        "M-RoPE: Qwen2-VL, Qwen2.5-VL; XD-RoPE of HunYuan-VL in vLLM (token, column, row, picture)",
+    ),
+    "glm4v": AxialLayout(chunks, "adjacent", "thw", "M-RoPE on adjacent pairs: GLM-4V, GLM-OCR"),
     "qwen3-vl": AxialLayout(
-        strides, "halves", "interleaved M-RoPE: Qwen3-VL, Qwen3.5, timm RotaryEmbeddingMRope", axes=3
+        strides, "halves", "thw", "interleaved M-RoPE: Qwen3-VL, Qwen3.5, timm RotaryEmbeddingMRope", axes=3
     ),
     "ernie4.5-vl": AxialLayout(
-        time_last, "adjacent", "Ernie 4.5-VL (its file lists the section of time last)", axes=3
+        time_last, "adjacent", "thw", "Ernie 4.5-VL (its file lists the section of time last)", axes=3
     ),
-    "videorope": AxialLayout(time_last, "halves", "VideoRoPE", axes=3),
+    "videorope": AxialLayout(time_last, "halves", "thw", "VideoRoPE", axes=3),
     "hope": AxialLayout(
-        time_last, "halves", "HoPE of video models: VideoRoPE whose time does not rotate", axes=3, fixed_time=True
+        time_last,
+        "halves",
+        "thw",
+        "HoPE of video models: VideoRoPE whose time does not rotate",
+        axes=3,
+        fixed_time=True,
     ),
-    "lumos": AxialLayout(by_sixteens, "halves", "MM-RoPE of Lumos-1 (modeling_chameleon_mm_rope)", axes=3),
+    "lumos": AxialLayout(by_sixteens, "halves", "thw", "MM-RoPE of Lumos-1 (modeling_chameleon_mm_rope)", axes=3),
 })  # fmt: skip
 
 
 def axial(
-    layout: str = "sam2",
+    layout: str = "eva02",
     sections: tuple[int, ...] | None = None,
     *,
     dim: int | None = None,
@@ -143,16 +158,25 @@ def axial(
     numerics: Numerics = "exact",
     scaling: Scaling | None = None,
 ) -> AxialRoPE:
-    """Rotation of a released layout, one of `LAYOUTS`, for a head of 2·Σ sections channels.
+    """Rotation of a released layout, for a head of 2·Σ sections channels.
 
     For an image, the layouts that share pairs out evenly need `dim` alone: `axial(dim=64)`, for positions `grid(14,
-    14)`, say. The default layout is the most common one, "sam2": the first half of the channels rotate with the row,
+    20)`, say. The default layout is the most common one, "eva02": the first half of the channels rotate with the row,
     the second half with the column, in adjacent pairs.
 
+    An encoding numbers coordinates and does not know which is the row. Give those of the model, in its own order, which
+    its name stands for:
+
+    - (row, column), `grid(height, width)`: "qwen2-vl-vision", "eva02", "step3-vision", "inkling2-vision",
+      "kimi-vision", "dinov3", "pixtral", "neomme".
+    - (column, row), `grid(height, width, order="wh")`: "sam2", "gemma4-vision".
+    - (time, row, column), `grid(height, width, frames=frames)`: "qwen2-vl", "glm4v", "qwen3-vl", "ernie4.5-vl",
+      "videorope", "hope", "lumos".
+    - four sums of distances from the corners, `posenc.positions.vrope`: "vrope".
+
     Args:
-        layout: One of `LAYOUTS`.
-        sections: Pairs of each axis, in the order of the coordinates of a position: (time, height, width) or (height,
-            width).
+        layout: One of these names.
+        sections: Pairs of each axis, in the order of the coordinates of a position.
         dim: In place of sections, channels of a head, half of them for the rows of an image and half for its columns.
         base: Base of the frequencies; one an axis where each axis has frequencies of its own.
         frequencies: In their place; each axis with frequencies of its own takes the first, and axes that share them
@@ -172,6 +196,9 @@ def axial(
         ((0, 1, 2, 2), (0, 1, 2, 0))
         >>> axial("pixtral", (2, 2)).frequency_index
         (0, 2, 1, 3)
+        >>> from posenc.positions import grid
+        >>> axial("sam2", dim=256).rotation(grid(14, 20, order="wh")).cos.shape  # SAM 2: the column first
+        (280, 128)
     """
     kind = LAYOUTS[validation.choice("layout", layout, tuple(LAYOUTS))]
     if frequencies is not None:
