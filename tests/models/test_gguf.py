@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import time
 from dataclasses import replace
@@ -572,14 +573,24 @@ def test_what_the_format_cannot_say_is_refused(positions, arch, says):
     assert str(caught.value).startswith(says)
 
 
-def test_a_dynamic_scaling_is_written_for_lengths_at_which_it_is_none():
+def test_a_dynamic_scaling_is_refused_at_every_length():
     """llama.cpp has one set of frequencies; those of one length, even the trained one, are wrong at another."""
     for served in (64, 256):
         encoding = RoPE(dim=8, pairing="halves", scaling=DynamicNTK(factor=4.0, original=64, length=served))
-        keys, tensors = to_gguf(rotating(encoding), "qwen3", context_length=64)
-        assert (keys["qwen3.rope.scaling.type"], tensors) == ("none", {})
-        with pytest.raises(ValueError, match=r"^scaling must not follow the length up to 65 to be written as GGUF"):
-            to_gguf(rotating(encoding), "qwen3", context_length=65)
+        for length in (32, 64, 65):
+            with pytest.raises(ValueError, match=r"^scaling must not follow the length to be written.* up to 64 token"):
+                to_gguf(rotating(encoding), "qwen3", context_length=length)
+
+
+def test_the_error_on_the_pairing_says_how_to_read_reordered_rows():
+    """The config that it names gives the encoding of llama.cpp."""
+    for model_type in ("llama", "mistral"):
+        config = {"model_type": model_type, "head_dim": 8, "num_hidden_layers": 2, "rope_theta": 500_000.0}
+        with pytest.raises(ValueError, match=r"^arch must pair channels .*'halves'; 'llama' does not") as caught:
+            to_gguf(from_config(config), "llama", context_length=64)
+        (named,) = re.findall(r"'model_type': '([a-z-]+)'", str(caught.value))
+        keys, _ = to_gguf(from_config({**config, "model_type": named}), "llama", context_length=64)
+        assert keys["llama.rope.freq_base"] == 500_000.0
 
 
 def test_a_longrope_is_read_as_it_was_written():

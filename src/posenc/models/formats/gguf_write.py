@@ -10,13 +10,13 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.frequencies import DynamicNTK, Linear, LongRoPE, Proportional, YaRN
+from posenc.models.config.converted_type import converted_type
 from posenc.models.formats.gguf_architectures import ARCHITECTURES, all_but_every_nth
 from posenc.models.formats.gguf_divisors import STANDS_STILL, divisors_of
 from posenc.models.formats.single_rotation import (
     SingleRotation,
     check_one_part,
     layer_count,
-    refuse_other_lengths,
     single_rotation,
 )
 from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
@@ -33,7 +33,8 @@ def to_gguf(
 
     Args:
         positions: From any reader.
-        arch: The architecture, whose pairing must be the encoding's: GGUF has no key for it (see `convert_checkpoint`).
+        arch: The architecture, whose pairing must be the encoding's: GGUF has no key for it. Where rows are reordered
+            for it, as for "llama", read the config as theirs, with the model type "llama-adjacent-pairs".
         context_length: Positions that the file is for.
 
     Returns:
@@ -54,7 +55,7 @@ def to_gguf(
     validation.integer("context_length", context_length, 1, 2**31)
     validation.text("arch", arch)
     full, sliding = _full_and_sliding(_rotations(positions, arch), arch)
-    keys, tensors = _scaling_keys(full, context_length)
+    keys, tensors = _scaling_keys(full)
     keys |= {"block_count": layer_count(positions), "context_length": context_length, **_widths(full, "")}
     keys |= _scale_of_logits(positions, arch, full)
     if full.group.encodings != sliding.group.encodings:
@@ -86,8 +87,10 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     for rotation in rotations:
         if rotation.pairing != row.pairing:
             raise ValueError(
-                f"arch must pair channels as the encoding does, {rotation.pairing!r}; {arch!r} does not. Choose "
-                "another one, or convert the checkpoint and its encoding first."
+                f"arch must pair channels as the encoding does, {rotation.pairing!r}; {arch!r} does not. Choose one "
+                "that does, or, where the rows of queries and keys are reordered (by posenc convert, or for 'llama' by "
+                "llama.cpp's converter), read the config as theirs: from_config({**config, 'model_type': "
+                f"{converted_type(positions.model_type, row.pairing)!r}}})."
             )
         if rotation.start != (rotation.dim - rotation.width if row.last else 0):
             raise ValueError(
@@ -175,12 +178,16 @@ def _widths(rotation: SingleRotation, suffix: str) -> dict[str, Any]:
     }
 
 
-def _scaling_keys(rotation: SingleRotation, context_length: int) -> tuple[dict[str, Any], dict[str, tuple[float, ...]]]:
+def _scaling_keys(rotation: SingleRotation) -> tuple[dict[str, Any], dict[str, tuple[float, ...]]]:
     """Return a rotation's keys under rope.scaling, and its tensors of frequency divisors by name."""
     scaling = rotation.scaling
     if isinstance(scaling, DynamicNTK):
-        refuse_other_lengths(rotation, context_length, "GGUF")
-    if scaling is None or isinstance(scaling, DynamicNTK):
+        raise ValueError(
+            f"scaling must not follow the length to be written as GGUF, which holds one set of frequencies; got "
+            f"{scaling!r:.100}. Write those of one length: leave the scaling out and serve up to "
+            f"{scaling.original:,} tokens, or take NTKAware."
+        )
+    if scaling is None:
         return {"rope.scaling.type": "none"}, {}
     if isinstance(scaling, Linear):
         return {"rope.scaling.type": "linear", "rope.scaling.factor": scaling.factor}, {}
