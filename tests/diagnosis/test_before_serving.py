@@ -83,6 +83,8 @@ def test_a_scaling_that_depends_on_the_length_is_read_at_it():
            "rope_scaling": {"rope_type": "longrope", **lists}}  # fmt: skip
     other = {**phi, "rope_scaling": {"rope_type": "longrope", **lists, "long_factor": [3.0] * 8}}
     assert verdicts(phi, other, length=4096)["positions"] == "agree"
+    assert "of every layer, where up to 4,096 tokens are served" in str(preflight(phi, other, length=4096))
+    assert "tokens are served" not in str(preflight(phi, phi).checks[0].lines)
     assert verdicts(phi, other, length=8192)["positions"] == "differ"
 
 

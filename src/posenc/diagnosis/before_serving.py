@@ -11,22 +11,20 @@ from typing import Any
 from posenc.core import text_lines, validation
 from posenc.core.doors import Encoding
 from posenc.diagnosis.judge_models import judge_models
-from posenc.diagnosis.model_source import ModelSource, in_layout, read_source
-from posenc.diagnosis.remedies_in_files import VALUES
+from posenc.diagnosis.model_source import ModelSource, read_source
+from posenc.diagnosis.remedies_in_gguf import gguf_changes
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.difference import EVERYTHING, EXIT_CODES, PARTLY, Verdict
 from posenc.models.draft import DraftCheck, check_draft
 from posenc.models.fingerprints import fingerprint
-from posenc.models.formats.gguf_architectures import ARCHITECTURES
-from posenc.models.formats.gguf_header import read_gguf
-from posenc.models.formats.gguf_write import to_gguf
 from posenc.models.keys_that_differ import keys_that_differ
 from posenc.models.manifests.manifest_of_model import usable_length
 from posenc.models.manifests.manifest_record import UsableLength
 from posenc.models.model_positions import ModelPositions
+from posenc.models.reordered_rows import LLAMA_CPP, rotated_by
 
-#: A key of the file in a remedy.
-IN_REMEDY = re.compile(r"(?:[Ss]et|[Ll]eave out|[Cc]opy) ([\w.]+)")
+#: A key or tensor of the file in a remedy.
+IN_REMEDY = re.compile(r"(?:[Ss]et|[Ll]eave out|[Cc]opy|[Ww]rite)(?: the tensor)? ([\w.]+)")
 
 
 @dataclass(frozen=True)
@@ -163,51 +161,22 @@ def _positions(one: ModelSource, other: ModelSource, length: int | None) -> Pref
 def _repairs(found: Diagnosis, one: ModelSource, other: ModelSource) -> tuple[str, ...]:
     """What to write for each key, and what to do about findings that these keys alone do not repair."""
     lines = _keys(one, other)
-    of_gguf = bool(lines) and other.path is not None and other.path.suffix == ".gguf"  # has names of its own
     rest = []
     for finding in found.findings:
         wanted = set(IN_REMEDY.findall(finding.fix))
-        by_gguf = of_gguf and finding.name in VALUES and finding.name != "window"
-        rest += [] if by_gguf or (wanted and wanted <= set(lines)) else [finding.fix]
+        rest += [] if wanted and wanted <= set(lines) else [finding.fix]
     said = set(IN_REMEDY.findall(" ".join(rest)))
     return (*(line for key, line in lines.items() if key not in said), *rest)
 
 
 def _keys(one: ModelSource, other: ModelSource) -> dict[str, str]:
-    """What to write for each key whose value in the served file differs from the trainer's."""
-    if other.path is not None and other.path.suffix == ".gguf":
-        return _gguf_keys(_model(one), other.path)
+    """What to write for each key, or tensor of a GGUF file, that differs in the served file from the trainer's."""
+    if rotated_by(_model(other)) == LLAMA_CPP:
+        return {change.key: change.line for change in gguf_changes(_model(one), _model(other))}
     differing = keys_that_differ(_model(one), _model(other))
     return {
         key: f"{key}: {meant!r} in the served file, where it is {there!r}" for key, (meant, there) in differing.items()
     }
-
-
-def _gguf_keys(meant: ModelPositions, path: Path) -> dict[str, str]:
-    """What to write for each key of a GGUF file that differs from what llama.cpp needs for the meant positions."""
-    held = read_gguf(path).keys
-    arch = str(held.get("general.architecture"))
-    row, length = ARCHITECTURES.get(arch), int(held.get(f"{arch}.context_length", 1))
-    try:
-        wanted, _ = to_gguf(in_layout(meant, row.pairing if row else None), arch, context_length=length)
-    except (ValueError, TypeError):  # the format cannot say it; the findings do
-        return {}
-    keys = {key: value for key, value in wanted.items() if ".rope." in key and not _alike(held.get(key), value)}
-    return {key: f"{key}: {value!r} in the served file, where it is {_shown(held.get(key))}"
-            for key, value in keys.items()}  # fmt: skip
-
-
-def _alike(held: Any, wanted: Any) -> bool:
-    """Whether two values are equal to float32 precision; a missing key counts as "none" (no scaling)."""
-    if wanted == "none" and held is None:
-        return True
-    if isinstance(held, float) or isinstance(wanted, float):
-        return held is not None and abs(held - wanted) <= 1e-6 * abs(wanted)
-    return bool(held == wanted)
-
-
-def _shown(value: Any) -> str:
-    return "missing" if value is None else repr(value)
 
 
 def _lengths(one: ModelSource, other: ModelSource, length: int | None) -> list[PreflightCheck]:

@@ -131,6 +131,8 @@ def judge_configs(first: ModelSource, second: ModelSource, length: int | None = 
     if findings is None:
         notes = (*notes, *note_of_keys(one, other))
     compared, not_compared = "what two configs say of every layer", difference.not_compared
+    if other_lengths(one, other) != other_lengths(one, other, served=length or None):
+        compared = f"{compared}, where up to {length:,} tokens are served"
     return Diagnosis(findings == (), findings or (), notes, difference, compared, not_compared=not_compared)
 
 

@@ -16,6 +16,7 @@ from posenc.models.config.reader import from_config
 from posenc.models.formats.gguf_read import from_gguf
 from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions
 from posenc.models.reordered_rows import with_encodings
+from posenc.models.served_length import served_at
 
 NOUNS = {"expected": "the first side, what is meant", "actual": "the second side, what is there"}
 
@@ -56,7 +57,7 @@ class ModelSource(NamedTuple):
 def read_source(name: str, given: Any, waive: Iterable[str] = (), *, length: int | None = None) -> ModelSource:
     """Read an encoding, a config, its path, or what `from_config` returns; errors begin with the side's name.
 
-    `length` is the one to serve, for configs whose frequencies depend on it.
+    `length` is the one to serve, for files whose frequencies depend on it.
     """
     if isinstance(given, Encoding | ModelPositions):
         return ModelSource(given)
@@ -69,10 +70,15 @@ def read_source(name: str, given: Any, waive: Iterable[str] = (), *, length: int
     path = Path(given) if isinstance(given, str | Path) else None
     try:
         if path is not None and path.suffix == ".gguf":
-            return ModelSource(from_gguf(path, waive=waive), None, path)
+            return ModelSource(_served(from_gguf(path, waive=waive), length), None, path)
         config, converted = as_converted_from(load_config(given))
         positions = from_config(config, waive=waive, length=None if is_manifest(config) else length)
-        return ModelSource(in_layout(positions, converted), config, path, converted or layout_of_receipt(path))
+        positions = _served(in_layout(positions, converted), length)
+        return ModelSource(positions, config, path, converted or layout_of_receipt(path))
     except (ValueError, TypeError) as error:
         noun = f" ({NOUNS[name]})" if name in NOUNS else ""
         raise type(error)(f"{name}{noun} cannot be read: {error}") from None
+
+
+def _served(positions: ModelPositions, length: int | None) -> ModelPositions:
+    return positions if length is None else served_at(positions, length)

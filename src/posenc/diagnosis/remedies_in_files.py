@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.remedies_in_gguf import GGUFChange, gguf_changes
 from posenc.models.config.layer_type_rules import ROTATES
 from posenc.models.config.window_rules import WINDOW_KEYS
 from posenc.models.keys_that_differ import DifferingValue, values_that_differ
 from posenc.models.model_positions import ModelPositions
+from posenc.models.reordered_rows import LLAMA_CPP, rotated_by
 
 #: How a remedy begins that names no key of the file.
 SET_IT = "Set it to "
@@ -50,6 +52,12 @@ VALUES = (
     )
 )  # fmt: skip
 
+#: Parts of the names of keys and tensors of a GGUF file that say the same as keys of a config.
+IN_GGUF = {
+    frozenset({"rope_theta"}): (".rope.freq_base",), SCALING: (".rope.scaling.", "rope_f"),
+    WIDTH: (".rope.dimension_count",),
+}  # fmt: skip
+
 
 def by_keys_of_the_file(
     findings: tuple[Finding, ...], expected: ModelPositions, actual: ModelPositions
@@ -64,14 +72,31 @@ def by_keys_of_the_file(
     Returns:
         The findings, each with a remedy that can be followed in the file, where its keys say the difference.
     """
-    differing = values_that_differ(expected, actual)
-    return tuple(_with_keys(finding, differing) for finding in findings)
+    changes = gguf_changes(expected, actual) if findings and rotated_by(actual) == LLAMA_CPP else ()
+    differing = _of_one_format(expected, actual)
+    return tuple(_with_changes(_with_keys(finding, differing), changes) for finding in findings)
 
 
 def note_of_keys(expected: ModelPositions, actual: ModelPositions) -> tuple[str, ...]:
     """Name the keys of a rotation that differ where no known mistake explains the numbers."""
-    scaling = [value for value in values_that_differ(expected, actual) if value.name in SCALING | {"rope_theta"}]
-    return (f"the files differ in their keys. {_sentence(scaling)}",) if scaling else ()
+    scaling = [value for value in _of_one_format(expected, actual) if value.name in SCALING | {"rope_theta"}]
+    texts = [_change(value) for value in scaling]
+    if rotated_by(actual) == LLAMA_CPP:
+        texts = [change.remedy for change in gguf_changes(expected, actual)]
+    return (f"the files differ in their keys. {_sentence(texts)}",) if texts else ()
+
+
+def _of_one_format(expected: ModelPositions, actual: ModelPositions) -> tuple[DifferingValue, ...]:
+    """The values that differ; () where one side alone is a GGUF file, whose keys have names of their own."""
+    alike = (rotated_by(expected) == LLAMA_CPP) is (rotated_by(actual) == LLAMA_CPP)
+    return values_that_differ(expected, actual) if alike else ()
+
+
+def _with_changes(finding: Finding, changes: tuple[GGUFChange, ...]) -> Finding:
+    """The finding with the keys and tensors of a GGUF file from which it follows."""
+    parts = IN_GGUF.get(VALUES.get(finding.name, frozenset()), ())
+    remedies = [change.remedy for change in changes if any(part in change.key for part in parts)]
+    return replace(finding, fix=_sentence(remedies)) if remedies else finding
 
 
 def _with_keys(finding: Finding, differing: Iterable[DifferingValue]) -> Finding:
@@ -83,7 +108,7 @@ def _with_keys(finding: Finding, differing: Iterable[DifferingValue]) -> Finding
     if not causes:
         return finding
     said = [value for value in causes if _is_said(value, finding.sentence)]
-    return replace(finding, fix=_sentence(said or causes))
+    return replace(finding, fix=_sentence([_change(value) for value in said or causes]))
 
 
 def _is_said(differing: DifferingValue, sentence: str) -> bool:
@@ -93,8 +118,8 @@ def _is_said(differing: DifferingValue, sentence: str) -> bool:
     return all(isinstance(value, int | float) and f"{value:g}" in numbers for value in values)
 
 
-def _sentence(differing: Iterable[DifferingValue]) -> str:
-    text = "; ".join(_change(value) for value in differing)
+def _sentence(clauses: Iterable[str]) -> str:
+    text = "; ".join(clauses)
     return f"{text[0].upper()}{text[1:]}."
 
 

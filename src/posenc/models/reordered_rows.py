@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +10,15 @@ import numpy as np
 from posenc.compose import Partial
 from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.encodings.rotates.rope import RoPE
+from posenc.frequencies import LongRoPE, Scaling
 from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions
 from posenc.models.pair_rotation import pair_rotation
+from posenc.models.served_length import other_lengths, served_at
 
 #: How far numbers of a GGUF file may be off, of themselves: it holds float32, formed in float32.
 FLOAT32 = 1e-6
+#: The code that reads GGUF files.
+LLAMA_CPP = "llama.cpp"
 #: What is taken for granted, by the code that rotates adjacent pairs.
 REORDERED = (
     "{} rotates adjacent pairs here, and its converter reorders the rows of queries and keys for that: "
@@ -30,10 +34,10 @@ def in_same_terms(
     Divisors and factors stand in a GGUF file in float32. Between it, or Meta's file, and a config, rows of adjacent
     pairs were reordered from halves, or to halves.
     """
-    if _rotated_by(second) and not _rotated_by(first):
+    if rotated_by(second) and not rotated_by(first):
         second, notes = _as_converted(second, first)
         return first, second, notes
-    if _rotated_by(first) and not _rotated_by(second):
+    if rotated_by(first) and not rotated_by(second):
         first, notes = _as_converted(first, second)
         return first, second, notes
     return first, second, ()
@@ -50,10 +54,10 @@ def with_encodings(model: ModelPositions, change: Callable[[Encoding, LayerGroup
     return replace(model, groups=changed(model.groups), draft=changed(model.draft))
 
 
-def _rotated_by(model: ModelPositions) -> str:
-    """Name the code that reads a model's format, llama.cpp or Meta's; "" for a config or any other format."""
+def rotated_by(model: ModelPositions) -> str:
+    """Name the code that reads a model's format, LLAMA_CPP or Meta's; "" for a config or any other format."""
     if any(value.name == "rope.freq_base" for group in model.groups for value in group.values):
-        return "llama.cpp"
+        return LLAMA_CPP
     return "Meta's code" if model.model_type == "meta" else ""
 
 
@@ -69,9 +73,9 @@ def _as_converted(model: ModelPositions, other: ModelPositions) -> tuple[ModelPo
         if rope is None or expected is None or theirs is None:
             return encoding
         if (rope.pairing, theirs.pairing) == ("adjacent", "halves"):
-            notes[REORDERED.format(_rotated_by(model))] = None
+            notes[REORDERED.format(rotated_by(model))] = None
             encoding = _in_halves(encoding)
-        return expected if _close(encoding, expected) else encoding
+        return next((one for one in _nearest(encoding, expected) if _close_at_every_length(encoding, one)), encoding)
 
     return with_encodings(model, converted), tuple(notes)
 
@@ -90,8 +94,35 @@ def _in_halves(encoding: Encoding) -> Encoding:
     return replace(encoding, pairing="halves") if isinstance(encoding, RoPE) else encoding
 
 
+def _nearest(encoding: Encoding, expected: RotaryEncoding) -> Iterator[Encoding]:
+    """Yield what is expected; of LongRoPE also with its lists exchanged or one twice, or one field of this encoding."""
+    yield expected
+    ropes = _rope(encoding), _rope(expected)
+    scalings = [rope.scaling for rope in ropes if rope is not None and isinstance(rope.scaling, LongRoPE)]
+    if len(scalings) == 2:
+        mine, theirs = scalings
+        for short, long in ((theirs.long, theirs.short), (theirs.long,) * 2, (theirs.short,) * 2):
+            yield _with_scaling(expected, replace(theirs, short=short, long=long))
+        for name in ("short", "long", "original"):
+            yield _with_scaling(expected, replace(theirs, **{name: getattr(mine, name)}))
+
+
+def _with_scaling(encoding: Encoding, scaling: Scaling) -> Encoding:
+    """Return the encoding with this scaling in its RoPE."""
+    if isinstance(encoding, Partial):
+        return replace(encoding, encoding=_with_scaling(encoding.encoding, scaling))  # type: ignore[arg-type]
+    return replace(encoding, scaling=scaling) if isinstance(encoding, RoPE) else encoding
+
+
+def _close_at_every_length(encoding: Encoding, other: Encoding) -> bool:
+    """Say whether two rotations are the same up to float32, at the lengths that they state and at all others."""
+    lengths = other_lengths(encoding, other)
+    served = [(served_at(encoding, length), served_at(other, length)) for length in lengths]
+    return all(_close(*both) for both in ((encoding, other), *served))
+
+
 def _close(encoding: Encoding, other: Encoding) -> bool:
-    """Say whether two rotations are the same up to float32."""
+    """Say whether two rotations are the same up to float32, at the lengths that they state."""
     if not isinstance(encoding, RotaryEncoding) or not isinstance(other, RotaryEncoding):
         return False
     one, two = pair_rotation(encoding), pair_rotation(other)
