@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import singledispatch
 
@@ -26,6 +26,7 @@ class PairRotation:
     Args:
         dim: Channels of the head; those of no pair pass unchanged.
         frequencies: Radians a step, to 100 digits.
+        source: Frequencies that they come from, in the same order.
     """
 
     dim: int
@@ -34,6 +35,7 @@ class PairRotation:
     axis: tuple[int, ...]
     frequencies: tuple[Decimal, ...]
     factor: float = 1.0
+    source: Frequencies | None = field(default=None, compare=False, repr=False)
 
     @property
     def pairs(self) -> int:
@@ -42,6 +44,10 @@ class PairRotation:
     def radians(self) -> np.ndarray:
         """The frequencies as float64; shape (pairs,)."""
         return np.array([float(frequency) for frequency in self.frequencies])
+
+    def rounding(self) -> np.ndarray:
+        """How far float32 arithmetic may put each frequency off, in radians a step; zeros without a source (pairs,)."""
+        return np.zeros(self.pairs) if self.source is None else self.source.rounding()
 
 
 def unwrapped(encoding: Encoding | None) -> Encoding | None:
@@ -110,4 +116,5 @@ def _(encoding: Backward) -> PairRotation | None:
 
 def _of_pairs(pairing: Pairing, frequencies: Frequencies, factor: float, axis: tuple[int, ...] = ()) -> PairRotation:
     first, second = (tuple(part.tolist()) for part in pairing.split(np.arange(pairing.dim)))
-    return PairRotation(pairing.dim, first, second, axis or (0,) * len(first), frequencies.exact(), factor)
+    axis = axis or (0,) * len(first)
+    return PairRotation(pairing.dim, first, second, axis, frequencies.exact(), factor, frequencies)

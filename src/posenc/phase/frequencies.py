@@ -5,11 +5,13 @@ from __future__ import annotations
 import abc
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from functools import lru_cache
 
 import numpy as np
 
 from posenc.core.arrays import Array, Library, library
 from posenc.core.declared_fields import Untraced
+from posenc.phase.tracked_rounding import TRACKED
 
 #: Decimal arithmetic for frequencies: 100 digits, so that 170 bits of a revolution are left at any rate in use.
 EXACT = Context(prec=100)
@@ -47,6 +49,20 @@ class Frequencies(Untraced, abc.ABC):
         lib = library(like)
         return lib.constant(self.radians(), lib.xp.float32)
 
+    def rounding(self) -> np.ndarray:
+        """How far the arithmetic of `float32` may put each frequency off, in radians a step; float64 (pairs,).
+
+        A bound: the sum of what each step of the formula may round, and of what further steps make of it.
+        """
+        return _rounding(self)
+
     def angle32(self, positions: Array, lib: Library) -> Array:
         """Angles of float32 positions as released models form them; shape (*positions, pairs)."""
         return positions[..., None] * self.float32(lib)
+
+
+@lru_cache(maxsize=1024)
+def _rounding(frequencies: Frequencies) -> np.ndarray:
+    """Bound on the error of float32 frequencies; constants that released code rounds on the host count as they are."""
+    followed = frequencies.float32(TRACKED)
+    return np.asarray(followed.error + np.abs(followed.value - frequencies.radians()))

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from posenc.core.doors import RotaryEncoding
+from posenc.diagnosis.rotation.comparison import ROUGH, angle_share
 from posenc.diagnosis.rotation.rotation_usage import (
     Reversal,
     RoleUsage,
@@ -36,6 +37,7 @@ class RotatedPairs(NamedTuple):
         frequencies: Radians a step, (1, pairs), or (2, pairs) where the first and the second channel have their own.
         factor: Multiplies cosines and sines.
         dim: Channels of the head.
+        angle_rounding: How far float32 may put each angle off, in radians a step; of the shape of `frequencies`.
     """
 
     first: np.ndarray
@@ -44,6 +46,7 @@ class RotatedPairs(NamedTuple):
     frequencies: np.ndarray
     factor: float
     dim: int
+    angle_rounding: np.ndarray
 
 
 def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> RotatedPairs:
@@ -59,8 +62,11 @@ def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> Rotat
         frequencies = narrowed(frequencies / unit, usage.frequency_type) * unit
     if usage.tf32 in ("angles", "all"):
         frequencies = to_tf32(frequencies)
-    both = _of_other_layout(frequencies, first, second) if usage.other_layout else frequencies[None]
-    return RotatedPairs(first, second, axis, both, factor**side.attention_factors, dim)
+    rounding = np.abs(frequencies) * _share_of_angle(encoding, exact)
+    both, rounding = (
+        _of_other_layout(each, first, second) if usage.other_layout else each[None] for each in (frequencies, rounding)
+    )
+    return RotatedPairs(first, second, axis, both, factor**side.attention_factors, dim, rounding)
 
 
 @np.errstate(invalid="ignore")  # positions beyond what float16 holds
@@ -158,6 +164,15 @@ def _channels(encoding: RotaryEncoding) -> tuple[np.ndarray, np.ndarray, np.ndar
     pair = np.arange(half)
     first, second = (2 * pair, 2 * pair + 1) if rope.pairing == "adjacent" else (pair, pair + half)
     return first + head.start, second + head.start, np.zeros(half, int), rope.attention_factor, head.dim
+
+
+@lru_cache(maxsize=2048)
+def _share_of_angle(encoding: RotaryEncoding, exact: bool) -> np.ndarray:
+    """How far each float32 angle may be off, of itself; by twice as much where frequencies are float32 as well."""
+    head = rope_in_head(encoding)
+    rotation = pair_rotation(encoding) if head is None else head.rope.frequencies
+    share = np.zeros(0) if rotation is None else angle_share(rotation.radians(), rotation.rounding())
+    return share if exact else np.maximum(ROUGH, 2 * share)
 
 
 @lru_cache(maxsize=2048)

@@ -12,9 +12,13 @@ from posenc.inspect.rounding import NARROW_TYPES
 ROUNDING = {"float64": 1e-6, "float32": 2e-6, "float16": 2.0**-9, "bfloat16": 2.0**-6}
 #: Of so many numbers, rounding puts the middle one nearer than a bound on each.
 TYPICAL = 0.25
-#: How far a float32 angle may be off, a step and unit of frequency: frequency, product and function round once each.
-ANGLE = 4 * 2.0**-24
-#: How far a frequency that was computed in float32 may be off, of itself; one that was cast is off by far more.
+#: How far one rounding to float32 may change a number, of itself.
+UNIT = 2.0**-24
+#: How far a float32 angle may be off, of itself, whatever the scaling: a power of the base may be off by two roundings,
+#: its reciprocal and the product with a position round once each.
+ANGLE = 4 * UNIT
+#: How far a frequency that was computed in float32 may be off, of itself, where its formula's steps allow no more; one
+#: that was cast is off by far more.
 FLOAT32_FREQUENCY = 4e-6
 #: How far frequencies may be off, of themselves, that were only estimated in float32.
 ROUGH = 2e-6
@@ -22,6 +26,19 @@ ROUGH = 2e-6
 SIGNIFICANT = 0.05
 #: Rows of a subsample.
 SUBSAMPLE = 6
+
+
+def angle_share(frequencies: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+    """How far a float32 angle may be off, of itself, by the steps in which its frequency was computed.
+
+    Args:
+        frequencies: Radians a step, (pairs,).
+        rounding: How far float32 arithmetic may put each frequency off, (pairs,).
+    """
+    size = np.abs(frequencies)
+    of_itself = np.divide(rounding, size, out=np.zeros(size.shape), where=size > 0)
+    share: np.ndarray = np.maximum(ANGLE, of_itself + UNIT)
+    return share
 
 
 class Comparison(NamedTuple):
@@ -63,9 +80,8 @@ def comparison_of(
     gap: np.ndarray,
     size: np.ndarray | float,
     positions: np.ndarray,
-    frequencies: np.ndarray,
+    angle_rounding: np.ndarray,
     dtype: str,
-    exact: bool,
     of_values: float = 1.0,
     rounded: np.ndarray | None = None,
 ) -> Comparison:
@@ -75,15 +91,14 @@ def comparison_of(
         gap: How far each value is off, (n, channels).
         size: Magnitude of the numbers that each value was computed from.
         positions: (n,) or (n, axes).
-        frequencies: Radians a step of each channel.
+        angle_rounding: How far float32 may put the angle of each channel off, in radians a step.
         dtype: The type that the values came in.
-        exact: False where the frequencies are rough.
         of_values: Share of the rounding of a rotated vector that these values have, where they are narrow.
         rounded: How far rounding to their type puts the values that are meant, where they are known; (n, channels). Of
             slow pairs many values are almost the same, and all of them rounded the same way.
     """
     rounding = ROUNDING[dtype] * (of_values if dtype in NARROW_TYPES else 1.0)
-    angle = farness(positions)[:, None] * frequencies * (ANGLE if exact else ROUGH)
+    angle = farness(positions)[:, None] * angle_rounding
     significant = np.broadcast_to(angle <= SIGNIFICANT, gap.shape)
     sizes = np.broadcast_to(size, gap.shape)
     typical = np.inf

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc.diagnosis.nearest_heads import nearest_heads
 from posenc.diagnosis.rotation.applied_rotation import ROLES, Role, RotatedPairs, rotate_vectors, rotated_pairs
-from posenc.diagnosis.rotation.comparison import ANGLE, ROUGH, ROUNDING, SIGNIFICANT, Comparison, farness, subsample
+from posenc.diagnosis.rotation.comparison import ROUNDING, SIGNIFICANT, Comparison, farness, subsample
 from posenc.diagnosis.rotation.products_read_off import (
     Products,
     positions_of_keys,
@@ -83,9 +83,9 @@ class ObservedLogits(RotationEvidence):
             return None
         product, size = part.product(usage, exact)
         scale = self.scale * usage.logit_factor
-        fastest = float(np.abs(rotated_pairs(usage, "query", exact).frequencies[0]).max(initial=0.0))
+        angle_rounding = float(rotated_pairs(usage, "query", exact).angle_rounding[0].max(initial=0.0))
         steps = farness(part.query_positions)[:, None] + farness(part.key_positions)
-        relative = ROUNDING[self.dtype] * 2 + (ANGLE if exact else ROUGH) * fastest * steps
+        relative = ROUNDING[self.dtype] * 2 + angle_rounding * steps
         significant = np.broadcast_to(relative <= SIGNIFICANT, part.logits.shape) & part.visible
         gap = product * scale - part.logits
         tolerance = relative * size * abs(scale) + self.rounding
@@ -282,7 +282,7 @@ def _frequencies_shown(logits: ObservedLogits, first: tuple[int, ...], second: t
     if products is None:
         return None
     sides = np.array(first), np.array(second), np.zeros(count, int), np.ones((1, count))
-    rotations = rotations_by_distance(products, RotatedPairs(*sides, 1.0, logits.q.shape[-1]))
+    rotations = rotations_by_distance(products, RotatedPairs(*sides, 1.0, logits.q.shape[-1], np.zeros((1, count))))
     shown = None if rotations is None else rotations.frequencies()
     return None if shown is None else np.abs(shown)
 

@@ -33,19 +33,19 @@ class ObservedFrequencies(RotationEvidence):
         if usage.sine_for_cosine or usage.other_layout or usage.query.rotations != 1.0:
             return None
         pairs = rotated_pairs(usage, "query", exact)
-        expected = pairs.frequencies[0]
+        expected, rounding = pairs.frequencies[0], pairs.angle_rounding[0]
         if expected.shape != self.values.shape:  # of several axes, modules hold the frequencies that all share
             of_axes = [expected[pairs.axis == axis] for axis in np.unique(pairs.axis)]
             if any(not np.array_equal(one, of_axes[0]) for one in of_axes):
                 return None
-            expected = of_axes[0]
+            expected, rounding = of_axes[0], rounding[pairs.axis == pairs.axis.min()]
         if expected.shape != self.values.shape:
             return None
-        expected = expected / frequency_unit(usage.rope)
+        expected, rounding = (each / frequency_unit(usage.rope) for each in (expected, rounding))
         gap = np.abs(expected - self.values)
         if self.attention is not None and abs(pairs.factor - self.attention) > 1e-5 * self.attention:
             gap = gap + abs(pairs.factor - self.attention)
-        tolerance = (FLOAT32_FREQUENCY if exact else ROUGH) * np.abs(expected)
+        tolerance = np.maximum((FLOAT32_FREQUENCY if exact else ROUGH) * np.abs(expected), rounding)
         return Comparison(gap, tolerance, np.ones(gap.shape, bool))
 
     def describe(self, index: tuple[int, ...]) -> str:
@@ -104,12 +104,12 @@ class ObservedTable(AtPositions):
         cos, sin = (part[0] for part in used_cos_sin(usage, self.positions[rows], "query", exact))
         if cos.shape != self.cos[rows].shape:
             return None
-        frequencies = np.abs(rotated_pairs(usage, "query", exact).frequencies[0])
+        angle_rounding = rotated_pairs(usage, "query", exact).angle_rounding[0]
         gap = np.maximum(np.abs(cos - self.cos[rows]), np.abs(sin - self.sin[rows]))
         size = max(1.0, float(np.nanmax(np.abs(self.cos), initial=0.0)))
         used = used_positions(usage, self.positions[rows], "query")
         rounded = self._rounded(cos, sin) if exact else None
-        return comparison_of(gap, size, used, frequencies, self.dtype, exact, of_values=OF_TABLE, rounded=rounded)
+        return comparison_of(gap, size, used, angle_rounding, self.dtype, of_values=OF_TABLE, rounded=rounded)
 
     def _rounded(self, cos: np.ndarray, sin: np.ndarray) -> np.ndarray | None:
         """How far rounding to a narrow type puts cosines and sines; None where they came in a wide one."""

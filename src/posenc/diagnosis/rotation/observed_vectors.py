@@ -16,7 +16,7 @@ from posenc.diagnosis.rotation.applied_rotation import (
     used_positions,
     written_channels,
 )
-from posenc.diagnosis.rotation.comparison import ANGLE, Comparison, comparison_of
+from posenc.diagnosis.rotation.comparison import Comparison, comparison_of
 from posenc.diagnosis.rotation.observed_rotations import ObservedRotations, rotations_of
 from posenc.diagnosis.rotation.rotation_evidence import AtPositions, shown_position
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage
@@ -70,9 +70,9 @@ class ObservedVectors(AtPositions):
             others = rotate_vectors(usage, self.other[rows], positions, self.role, exact)
             channels = pairs.second if self.role == "query" else pairs.first
             expected[:, channels] = others[:, channels]
-        frequencies, sizes = np.zeros(pairs.dim), np.zeros_like(x)
+        angle_rounding, sizes = np.zeros(pairs.dim), np.zeros_like(x)
         for channels, row in zip(written_channels(usage, pairs), (0, -1), strict=True):
-            frequencies[channels] = np.abs(pairs.frequencies[row])
+            angle_rounding[channels] = pairs.angle_rounding[row]
             sizes[:, channels] = np.hypot(x[:, pairs.first], x[:, pairs.second])
         size = np.maximum(np.maximum(sizes, np.abs(x)) * max(1.0, abs(pairs.factor)), 1e-6)
         if usage.crossed and self.other is not None:
@@ -81,7 +81,7 @@ class ObservedVectors(AtPositions):
         if usage.zeros:
             gap = np.where(self._unwritten[rows][:, None], 0.0, gap)
         used = used_positions(usage, positions, self.role)
-        return comparison_of(gap, size, used, frequencies, self.dtype, exact)
+        return comparison_of(gap, size, used, angle_rounding, self.dtype)
 
     def differs_by_angle_rounding(self, usage: RotationUsage) -> bool:
         """Whether pairs keep their length, and angles are off by at most float32 rounding 1024 positions further out.
@@ -96,7 +96,7 @@ class ObservedVectors(AtPositions):
         before = np.hypot(self.x[:, pairs.first], self.x[:, pairs.second]) * abs(pairs.factor)
         after = np.hypot(self.y[:, first], self.y[:, second])
         angle = np.zeros(pairs.dim)
-        angle[first], angle[second] = (np.abs(pairs.frequencies[row]) * ANGLE * FURTHER_OUT for row in (0, -1))
+        angle[first], angle[second] = (pairs.angle_rounding[row] * FURTHER_OUT for row in (0, -1))
         rounding = comparison.tolerance + angle * np.linalg.norm(self.x, axis=1)[:, None]
         return bool(np.all(np.abs(after - before) <= LENGTH * before + 1e-9) and np.all(comparison.gap <= rounding))
 

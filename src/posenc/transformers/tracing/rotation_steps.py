@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import torch
 
-from posenc.diagnosis.tracing.recovered_positions import allowed_share, recovered_positions
+from posenc.diagnosis.tracing.recovered_positions import allowed_share, recovered_positions, share_of_angle
 from posenc.models.pair_rotation import PairRotation
 
 #: cos and sin of stock models are computed in float32, whatever the dtype of the vectors is.
@@ -122,9 +122,7 @@ class RotationSteps:
             products = torch.complex(real, imaginary).cpu().numpy()
             size = torch.from_numpy(np.abs(products).sum(-1)).to(lengths)
             factor = torch.where(torch.isnan(factor), factor, size / lengths)
-            positions = recovered_positions(
-                products, meant.radians(), np.array(meant.axis), expected[None, :, None], rounding
-            )
+            positions = recovered_positions(products, meant, expected[None, :, None], rounding)
         return RecoveredSide(positions, factor.flatten(1).nanmedian(1).values.tolist())
 
     def _table(
@@ -134,7 +132,7 @@ class RotationSteps:
         key = id(meant), like.dtype
         if key not in self.tables:
             angles = np.nan_to_num(expected)[..., meant.axis] * meant.radians()
-            allowed = allowed_share(angles, rounding)
+            allowed = allowed_share(angles, share_of_angle(meant), rounding)
             cos, sin, share = (torch.from_numpy(x[:, None]).to(like) for x in (np.cos(angles), np.sin(angles), allowed))
             padded = torch.from_numpy(np.isnan(expected).any(-1)[:, None]).to(like.device)
             self.tables[key] = ExpectedRotation(cos, sin, share, padded)
