@@ -112,7 +112,8 @@ def test_every_far_table_agrees_and_each_far_mistake_is_seen() -> None:
     def check(one: Stock) -> None:
         for start in (131_064, 1_000_000):
             assert diagnose(one.encoding, table(one, start)).agree, start
-            assert not diagnose(one.wrong, table(one, start)).agree, start
+        # At 1,000,000 a factor off by 1/8000 is what positions shifted by 125 give, which a rotation does not show.
+        assert not diagnose(one.wrong, table(one, 131_064)).agree
 
     every(cases(), check)
 
