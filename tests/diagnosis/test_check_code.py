@@ -62,6 +62,49 @@ def test_where_code_ends_is_found_and_said():
         assert note in report.notes
 
 
+def spoilt(first, last):
+    def by_length(length, dim):
+        rows = table(length, dim)
+        rows[first : last + 1] = 0
+        return rows
+
+    return by_length
+
+
+def spoilt_where_given(positions, dim):
+    """All zeros at position 1,005."""
+    return np.where(positions[:, None] == 1005, 0.0, table(100_004, dim)[positions])
+
+
+def test_every_row_that_is_returned_is_compared():
+    cases = (
+        (spoilt(150, 189), "Right at 8,154 of the 8,194 positions that were compared, wrong at positions 150 to 189."),
+        (spoilt(1005, 1005), "Right at 8,193 of the 8,194 positions that were compared, wrong at position 1005."),
+        (spoilt_where_given, "Right at 2,999 of the 3,000 positions that were compared, wrong at position 1005."),
+        (
+            lambda length, dim: table(length, dim)[np.minimum(np.arange(length), 4095)],
+            "Positions from 4096 on all get the values of position 4095, without a word.",
+        ),
+        (
+            lambda length, dim: table(length, dim) * (np.arange(dim) < (200 if dim > 255 else dim)),
+            "Right at the width asked for, wrong at width 512.",
+        ),
+    )
+    for code, sentence in cases:
+        report = check_code(code)
+        assert (report.right, [finding.sentence for finding in report.findings]) == (False, [sentence])
+
+
+def test_a_report_says_what_was_looked_at():
+    lines = check_code(table).lines()
+    assert any(line.startswith("numbers         131,104, positions 0 to 8,193, largest") for line in lines)
+    assert "also compared   width 512, positions 0 to 599" in lines
+    by_position = check_code(lambda position, dim: table(position + 1, dim)[-1]).lines()
+    assert any("positions 0 to 40 and 42 of 41 to 100,003" in line for line in by_position), by_position
+    by_positions = check_code(lambda positions, dim: table(100_004, dim)[positions])
+    assert "positions 0 to 2,999" in by_positions.also_compared
+
+
 def by_hugging_face(x, position_ids, base=10_000):
     angles = position_ids[:, :, None] * float(base) ** -(torch.arange(0, 16, 2) / 16)
     angles = torch.cat([angles, angles], -1)

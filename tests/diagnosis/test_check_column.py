@@ -35,7 +35,7 @@ RIGHT = {
     "one sine of words from 1": (by_length(lambda p, n: np.sin(p + 1)), "OneSine() with positions from 1"),
     "a count": (by_length(lambda p, n: p + 1), "Count()"),
     "a count from 0": (by_length(lambda p, n: p), "Count(start=0)"),
-    "a count by the length": (by_length(lambda p, n: (p + 1) / n), "NormalisedCount(length=3000)"),
+    "a count by the length": (by_length(lambda p, n: (p + 1) / n), "NormalisedCount(length=8194)"),
 }
 WRONG = {
     "cosine in place of sine": by_positions(np.cos),

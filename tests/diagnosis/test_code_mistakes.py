@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posenc.diagnosis.code.call_forms import POSITIONS
 from posenc.diagnosis.code.judge_values import Convention, conventions, judge_values
 from posenc.diagnosis.code.mistakes_recipe import BY_DOOR
 from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.user_code import POSITIONS
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.rotates.rope import RoPE
 

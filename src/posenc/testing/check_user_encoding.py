@@ -20,6 +20,7 @@ from posenc.diagnosis.code.code_report import (
     FirstDifference,
     another_door,
     gaps,
+    looked_at,
     measured,
 )
 from posenc.diagnosis.code.judge_bias_values import judge_bias_values
@@ -187,7 +188,7 @@ def _compared(code: RemoteCode, wanted: Encoding) -> CodeReport:
         short(wanted),
         largest_difference=largest,
         compared=compared,
-        farthest_position=float(positions.max()),
+        **looked_at(positions),
     )
 
 
@@ -216,7 +217,7 @@ def _different(
         short(wanted),
         report.findings if report else (),
         (*(report.notes if report else ()), note),
-        farthest_position=float(positions.max()),
+        **looked_at(positions),
         **numbers,
     )
 

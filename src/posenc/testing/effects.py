@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
-from posenc.diagnosis.code.call_forms import POSITIONS
+from posenc.diagnosis.code.user_code import POSITIONS
 from posenc.testing.door_probe import (
     array_module,
     content_at,

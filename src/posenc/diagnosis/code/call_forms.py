@@ -9,21 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from posenc.diagnosis.code.asked_positions import FEW, MOST, REACHES, asked_positions, takes_positions
 from posenc.diagnosis.code.cosine_and_sine import rotations
 from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
 from posenc.diagnosis.code.recipe import Door
-from posenc.diagnosis.code.user_code import Caller, CodeFailedError, Tensor, UnsupportedFormError
+from posenc.diagnosis.code.user_code import POSITIONS, Caller, CodeFailedError, Tensor, UnsupportedFormError
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import NamedArray
 
-#: Near ones one by one, then those around which tables end and narrow types lose whole numbers, then far ones.
-POSITIONS = (
-    *range(41), 50, 63, 64, 65, 99, 100, 127, 128, 129, 199, 200, 255, 256, 257, 259, 300, 499, 500, 511, 512, 513, 999,
-    1000, 1023, 1024, 1025, 1999, 2000, 2047, 2048, 2049, 2051, 2052, 2999, 4095, 4097, 4999, 5000, 8191, 8193, 65_537,
-    100_003,
-)  # fmt: skip
-#: How far to ask, the farthest first: a table may end earlier. The longest length that is asked for is the second.
-REACHES = (1_000_000, 3_000, 600, 128, 32)
 #: Batch and length where they must be equal to see that they are mixed up.
 SQUARE = 24
 
@@ -82,14 +75,14 @@ def table_by_length(caller: Caller) -> Probe:
         probe = _probe(caller, np.arange(length), NamedArray(table.T if swapped else table, dtype))
         return replace(probe, findings=(_AXES,)) if swapped else probe
 
-    return _as_far_as_possible(caller, ask)
+    return _as_far_as_possible(caller, ask, REACHES[1:] if REACHES[1] * caller.dim <= FEW else REACHES[2:])
 
 
 def table_by_positions(caller: Caller) -> Probe:
     """f(positions, dim): a row, or a rotation matrix, for each of the positions."""
 
     def ask(reach: int) -> Probe:
-        positions = _positions(reach)
+        positions = asked_positions(caller, reach)
 
         def of_shape(shape: tuple[int, ...]) -> Probe:
             table, dtype = caller(positions=positions.reshape(shape))
@@ -104,7 +97,7 @@ def row_by_position(caller: Caller) -> Probe:
     """f(position, dim): the row, or the rotation matrix, of one position."""
 
     def ask(reach: int) -> Probe:
-        positions = _positions(reach)
+        positions = asked_positions(caller, reach)
         return _probe(caller, positions, _stacked([caller(position=int(position)) for position in positions]))
 
     return _as_far_as_possible(caller, ask)
@@ -114,7 +107,7 @@ def number_by_channel(caller: Caller) -> Probe:
     """f(position, i, dim): one number of the table."""
 
     def ask(reach: int) -> Probe:
-        positions, channels = _positions(reach), range(caller.dim)
+        positions, channels = asked_positions(caller, reach), range(caller.dim)
         answers = [caller(position=int(position), index=channel) for position in positions for channel in channels]
         if any(answer.values.size != 1 for answer in answers):
             raise UnsupportedFormError("it returned more than one number for a position and a channel")
@@ -130,9 +123,10 @@ def of_vectors(caller: Caller) -> Probe:
 
     def ask(reach: int) -> Probe:
         first_error: Exception | None = None
-        for shape in _shapes(caller, reach):
+        positions = asked_positions(caller, reach)
+        for shape in _shapes(len(positions), caller.dim):
             try:
-                probe = _of_shape(caller, shape)
+                probe = _of_shape(caller, positions, shape)
             except FAILURES as error:
                 first_error = first_error or error
                 continue
@@ -183,7 +177,7 @@ def rotations_of_cosines(caller: Caller) -> Probe:
     """
 
     def ask(reach: int) -> Probe:
-        positions = _positions(reach) if _takes_positions(caller) else np.arange(min(reach, REACHES[1]))
+        positions = asked_positions(caller, reach)
         count = len(positions)
         values: dict[str, Any] = {"x": np.zeros((1, count, caller.dim)), "length": count}
 
@@ -205,20 +199,18 @@ def rotations_of_cosines(caller: Caller) -> Probe:
 Shape = tuple[tuple[int, ...], int, str]
 
 
-def _shapes(caller: Caller, reach: int) -> Iterator[Shape]:
-    count = len(_positions(reach)) if _takes_positions(caller) else min(reach, REACHES[1])
-    yield (3, count, caller.dim), 1, "batch first"
-    yield (count, 3, caller.dim), 0, "sequence first"
-    yield (count, caller.dim), 0, "no batch"
-    yield (2, 3, count, caller.dim), 2, "bhtd"
-    yield (2, count, 3, caller.dim), 1, "bthd"
+def _shapes(count: int, dim: int) -> Iterator[Shape]:
+    yield (3, count, dim), 1, "batch first"
+    yield (count, 3, dim), 0, "sequence first"
+    yield (count, dim), 0, "no batch"
+    yield (2, 3, count, dim), 2, "bhtd"
+    yield (2, count, 3, dim), 1, "bthd"
 
 
-def _of_shape(caller: Caller, shape: Shape) -> Probe:
+def _of_shape(caller: Caller, positions: np.ndarray, shape: Shape) -> Probe:
     """Probe code with x = 0 in this shape; where that stays zero, with unit vectors, which show its rotation."""
     sizes, axis, layout = shape
     count, dim = sizes[axis], sizes[-1]
-    positions = _positions()[:count] if _takes_positions(caller) else np.arange(count)
     if "position" in caller.call.form:
         return _one_vector_at_a_time(caller, positions)
 
@@ -269,11 +261,6 @@ def _square(caller: Caller) -> Probe | None:
     return replace(_probe(caller, np.arange(SQUARE), NamedArray(row, dtype)), findings=(_BATCH,))
 
 
-def _takes_positions(caller: Caller) -> bool:
-    """Whether positions are given, rather than counted from 0."""
-    return bool({"positions", "position"} & set(caller.call.form))
-
-
 def _first_that_works(of_shape: Callable[[tuple[int, ...]], Probe], shapes: Sequence[tuple[int, ...]]) -> Probe:
     """Result for the first accepted shape of positions; raises the first informative error."""
     errors = []
@@ -285,11 +272,14 @@ def _first_that_works(of_shape: Callable[[tuple[int, ...]], Probe], shapes: Sequ
     raise next((error for error in errors if str(error)), errors[-1])
 
 
-def _as_far_as_possible(caller: Caller, ask: Callable[[int], Probe]) -> Probe:
-    """Ask for the farthest positions of `REACHES` that the code accepts, then up to the first that it refuses."""
+def _as_far_as_possible(caller: Caller, ask: Callable[[int], Probe], lengths: Sequence[int] = REACHES[2:]) -> Probe:
+    """Ask for the farthest positions of `REACHES`, or of `lengths` where they are counted, that the code accepts.
+
+    Then ask up to the first that it refuses.
+    """
     refused: tuple[int, Exception] | None = None
     first_error: Exception | None = None
-    for reach in REACHES if _takes_positions(caller) else REACHES[1:]:
+    for reach in (one for one in (REACHES if takes_positions(caller) else lengths) if one <= caller.asked[-1] + 1):
         try:
             probe = ask(reach)
         except FAILURES as error:
@@ -311,9 +301,7 @@ def _up_to_refusal(
         except FAILURES as error:
             refused = reach, error
         between = [one for one in between if taken[0] < one < refused[0]]
-    last, first = (
-        int(_positions(reach)[-1]) if _takes_positions(caller) else reach - 1 for reach in (taken[0], refused[0])
-    )
+    last, first = (int(asked_positions(caller, reach)[-1]) for reach in (taken[0], refused[0]))
     note = f"It takes positions up to {last:,}, and refuses {first:,}: {_reason(refused[1])}."
     return replace(taken[1], notes=(*taken[1].notes, note))
 
@@ -322,10 +310,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, UnsupportedFormError) and str(error):
         return str(error)
     return error.kind if isinstance(error, CodeFailedError) else type(error).__name__
-
-
-def _positions(reach: int = REACHES[0]) -> np.ndarray:
-    return np.array([position for position in POSITIONS if position < reach], dtype=np.int64)
 
 
 def _without_ones(array: np.ndarray) -> np.ndarray:
@@ -337,15 +321,18 @@ def _stacked(answers: list[NamedArray], axis: int = 0) -> NamedArray:
 
 
 def _probe(caller: Caller, positions: np.ndarray, answer: NamedArray) -> Probe:
-    """Numbers at the positions in `POSITIONS`; raises an error for what is neither a table nor rotations."""
+    """Numbers at all of the positions, or at those in `POSITIONS` where there are too many numbers to compare.
+
+    Raises an error for what is neither a table nor rotations.
+    """
     values, dtype = answer
     if values.shape == (len(positions),) and "dim" not in caller.call.form:
         values = values[:, None]  # one channel, as the first ideas of the ladder have
     dim = caller.dim if "dim" in caller.call.form or values.ndim < 2 else values.shape[-1]
     if values.shape not in ((len(positions), dim), (len(positions), dim, dim)):
         raise UnsupportedFormError(f"it returned shape {values.shape} for {len(positions)} positions and width {dim}")
-    kept = np.isin(positions, POSITIONS)
-    length = 0 if _takes_positions(caller) else len(positions)
+    kept = np.isin(positions, POSITIONS) if values.size > MOST else np.full(len(positions), True)
+    length = 0 if takes_positions(caller) else len(positions)
     door: Door = "adds" if values.ndim == 2 else "rotates"
     return Probe(ObservedValues(door, positions[kept].astype(np.float64), values[kept], dtype, length))
 

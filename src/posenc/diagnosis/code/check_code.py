@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from posenc.core import arrays, validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
+from posenc.diagnosis.code.asked_positions import MOST, REACHES
 from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe
 from posenc.diagnosis.code.changed_vectors import seen_in_more_calls
 from posenc.diagnosis.code.code_report import CodeReport, another_door
@@ -18,7 +19,7 @@ from posenc.diagnosis.code.judge_tables import judge_table
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
 from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
 from posenc.diagnosis.code.parameter_roles import roles_by_likelihood
-from posenc.diagnosis.code.user_code import Caller, LocalCode, UserCode
+from posenc.diagnosis.code.user_code import POSITIONS, Caller, LocalCode, UserCode
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.rotation.rotation_usage import rope_base, rope_in_head
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -29,6 +30,8 @@ USUAL_WIDTH = 16
 #: A second width, a third where the second is the one asked for, and an odd one, to see what a single width would hide.
 OTHER_WIDTHS = (10, 12)
 ODD_WIDTH = 7
+#: A wide one too, and how far it is asked for: a row of a matrix has as many numbers as a row of a table, squared.
+WIDE = {"adds": (512, 600), "rotates": (128, 128)}
 MOST_DIM = 4096
 #: No power of two, so that rules of slopes differ.
 OTHER_HEADS = 12
@@ -54,8 +57,9 @@ def check_code(
 ) -> CodeReport:
     """Call code of your own, compare it with the published conventions, and name its mistake if it makes one.
 
-    The code runs in this process: `posenc check` runs a file in a process of its own. Where the code is right, another
-    width and an odd one are asked for as well, or 12 heads. Calls for more, fewer and other positions follow one
+    The code runs in this process: `posenc check` runs a file in a process of its own. All that it
+    returns is compared; the report says for which positions and widths. Where the code is right, another width, an odd
+    one and a wide one are asked for as well, or 12 heads. Calls for more, fewer and other positions follow one
     another, to see whether the code keeps the tables of its first call.
 
     Args:
@@ -174,7 +178,7 @@ def _bias_report(
         return report
     wider = judge_bias_values(other.observed, other.tensors, against=replace(encoding, heads=OTHER_HEADS))
     if wider.right:
-        return report
+        return replace(report, also_compared=(f"{OTHER_HEADS} heads, {wider.positions_in_words}",))
     name, sentence = (wider.findings[0].name, f" {wider.findings[0].sentence}") if wider.findings else ("heads", "")
     finding = Finding(
         name,
@@ -193,10 +197,35 @@ def _table_or_rotation_report(
     if table_diagnosis is not None and (against is not None or not judge_values(observed, base=base).right):
         return table_diagnosis
     report = judge_values(observed, base=base, against=against)
+    if report.right and probed_code.caller is not None:
+        report = _at_every_position(report, observed, probed_code.caller, base, against)
     if not report.right or probed_code.findings or against is not None or observed.dim != dim:
         return report
     widths = (*[width for width in OTHER_WIDTHS if width != dim][:1], ODD_WIDTH)
-    return _with_remarks(report, *(remark for width in widths for remark in _at_width(code, width, base)))
+    for width in widths:
+        report = _at_width(report, code, width, base)
+    wide, reach = WIDE[observed.door]
+    one_by_one = probed_code.caller is not None and "index" in probed_code.caller.call.form
+    return report if one_by_one or wide <= dim else _at_width(report, code, wide, base, range(reach))
+
+
+def _at_every_position(
+    report: CodeReport, observed: ObservedValues, caller: Caller, base: float, against: Encoding | None
+) -> CodeReport:
+    """The report with every near position as well, where code takes many in one call: so far it was given some."""
+    if "positions" not in caller.call.form:
+        return report
+    near = range(min(REACHES[2], MOST // observed.values[0].size))
+    try:
+        every = observe(replace(caller, asked=near)).observed
+    except FAILURES:
+        return _with_remarks(report, f"It refuses positions 0 to {near[-1]:,} in one call.")
+    if not isinstance(every, ObservedValues) or every.values[0].shape != observed.values[0].shape:
+        return report
+    other = judge_values(every, base=base, against=against)
+    if not other.right:
+        return replace(other, notes=(*report.notes, *other.notes))
+    return replace(report, also_compared=(*report.also_compared, other.positions_in_words))
 
 
 def _about_layout(probed_code: Probe, layout: str | None) -> Iterator[Finding | str]:
@@ -229,21 +258,25 @@ def _about_plain_tensors(probed_code: Probe) -> Iterator[Finding | str]:
         yield f"{plain} is a plain tensor, not a buffer: state_dict and .to(dtype) leave it out."
 
 
-def _at_width(code: UserCode, width: int, base: float) -> Iterator[Finding | str]:
-    """Check another width: yields a finding, or a note where the width is refused."""
+def _at_width(
+    report: CodeReport, code: UserCode, width: int, base: float, asked: Sequence[int] = POSITIONS
+) -> CodeReport:
+    """The report with another width as well: compared, with a finding, or with a note where it is refused."""
     is_odd = bool(width % 2)
     try:
-        probed_code = probe(code, width, base)
+        observed = probe(code, width, base, asked=asked).observed
     except ValueError:
-        if is_odd:
-            yield f"It refuses width {width}."
-        return
-    observed = probed_code.observed
+        return _with_remarks(report, f"It refuses width {width}.")
     if isinstance(observed, ProbedBias) or observed.dim != width or (is_odd and observed.door == "rotates"):
-        return
-    report = judge_values(observed, base=base)
-    if report.right:
-        return
+        return report
+    other = judge_values(observed, base=base)
+    report = replace(report, also_compared=(*report.also_compared, f"width {width}, {other.positions_in_words}"))
+    return report if other.right else _with_remarks(report, *_wrong_at_width(other, observed, base))
+
+
+def _wrong_at_width(report: CodeReport, observed: ObservedValues, base: float) -> Iterator[Finding | str]:
+    """What is wrong at another width, or only otherwise at an odd one."""
+    width, is_odd = observed.dim, bool(observed.dim % 2)
     if is_odd and _right_but_for_last_channel(observed, base):
         yield f"At width {width} its last channel is neither sine nor cosine; see the field odd of Sinusoidal."
     elif is_odd and _cut_from_wider(observed, base):
@@ -269,13 +302,23 @@ def _right_but_for_last_channel(observed: ObservedValues, base: float) -> bool:
     return without_last.agrees(expected[:, :-1])
 
 
-def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: PairLayout = "adjacent") -> Probe:
-    """Call code in the first documented form that works; `layout` is of pairs where the numbers do not show it."""
+def probe(
+    code: UserCode,
+    dim: int,
+    base: float,
+    heads: int = HEADS,
+    layout: PairLayout = "adjacent",
+    asked: Sequence[int] = POSITIONS,
+) -> Probe:
+    """Call code in the first documented form that works, for these positions, or lengths up to the last of them.
+
+    `layout` is of pairs where the numbers do not show it.
+    """
     prepared = code.prepare(dim, base, heads)
     first_error, column = "", None
     for call in roles_by_likelihood(prepared.parameters):
         for library in prepared.libraries:
-            caller = Caller(code, prepared, call, library, dim, base, heads, layout)
+            caller = Caller(code, prepared, call, library, dim, base, heads, layout, asked)
             try:
                 probed = observe(caller)
             except FAILURES as error:

@@ -77,6 +77,14 @@ def measured(
     }
 
 
+def looked_at(positions: np.ndarray) -> dict[str, Any]:
+    """Fields of a `CodeReport` on the positions that were compared, in any shape."""
+    each = np.unique(positions)
+    gap = np.flatnonzero(each != np.arange(len(each)))
+    unbroken = int(gap[0]) if len(gap) else len(each)
+    return {"farthest_position": float(each[-1]), "positions": len(each), "unbroken_positions": unbroken}
+
+
 @dataclass(frozen=True)
 class CodeReport(text_lines.Lines):
     """Whether code follows a published convention, and which mistake it makes if not.
@@ -94,6 +102,9 @@ class CodeReport(text_lines.Lines):
         largest_difference: Largest difference from `convention`.
         compared: How many numbers were compared.
         farthest_position: The last position that was compared.
+        positions: How many positions were compared.
+        unbroken_positions: Every position below this one was compared; later ones were sampled.
+        also_compared: Other widths, or numbers of heads, that were compared, each with its positions.
         consistent: Whether nothing was found wrong and there was nothing to compare the numbers with, as where a table
             is learned; then `right` is False.
     """
@@ -110,6 +121,9 @@ class CodeReport(text_lines.Lines):
     largest_difference: float = 0.0
     compared: int = 0
     farthest_position: float = 0.0
+    positions: int = 0
+    unbroken_positions: int = 0
+    also_compared: tuple[str, ...] = ()
     consistent: bool = False
 
     @property
@@ -127,6 +141,14 @@ class CodeReport(text_lines.Lines):
         """Exit code: 0 for right, 1 for wrong, 3 where the numbers were compared with nothing."""
         return EXIT_CODES[self.verdict]
 
+    @property
+    def positions_in_words(self) -> str:
+        """The positions that were compared: all up to one of them, and how many of the later ones."""
+        near, more = self.unbroken_positions, self.positions - self.unbroken_positions
+        sampled = f"{more} of {near:,} to {self.farthest_position:,.0f}" if more else ""
+        every = f"positions 0 to {near - 1:,}" if near > 1 else "position 0" if near else "positions"
+        return " and ".join(filter(None, (every, sampled)))
+
     def lines(self) -> list[str]:
         """Return the lines that are printed."""
         lines = self._verdict()
@@ -135,9 +157,10 @@ class CodeReport(text_lines.Lines):
             lines.append(f"compared with   {self.convention}")
         if self.compared:
             lines.append(
-                f"numbers         {self.compared:,}, positions 0 to {self.farthest_position:,.0f}, "
+                f"numbers         {self.compared:,}, {self.positions_in_words}, "
                 f"largest difference {self.largest_difference:.2g}"
             )
+        lines += [f"also compared   {other}" for other in self.also_compared]
         if self.first_difference is not None:
             lines.append(self.first_difference.line())
         return [*lines, *(f"note            {note}" for note in self.notes)]

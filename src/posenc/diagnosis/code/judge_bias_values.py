@@ -14,7 +14,7 @@ from posenc.diagnosis.bias.fitted_biases import TRIED, FittedBias, fitted_bias
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import MASKED, ObservedBiases
 from posenc.diagnosis.code.biases_of_tensors import bias_of_tensors
-from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, measured
+from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, looked_at, measured
 from posenc.diagnosis.code.observed_values import ProbedBias
 from posenc.diagnosis.code.user_code import Tensor
 from posenc.diagnosis.degenerate import degenerate
@@ -59,7 +59,14 @@ def judge_bias_values(
     learned = bias_of_tensors(probed, tensors) if against is None else None
     if learned is not None:
         note = (f"Its own tensors, {', '.join(learned.tensors)}, were read.",) if learned.tensors else ()
-        return CodeReport(True, "biases", short(learned.encoding), notes=note, compared=int(probed.values.size))
+        return CodeReport(
+            True,
+            "biases",
+            short(learned.encoding),
+            notes=note,
+            compared=int(probed.values.size),
+            **looked_at(np.arange(probed.values.shape[-1])),
+        )
     fitted = fitted_bias(_evidence(probed, None))
     if fitted is not None and against is None and not fitted.of_one_formula:
         return _fitted_report(probed, fitted)
@@ -92,7 +99,7 @@ def _fitted_report(probed: ProbedBias, fitted: FittedBias) -> CodeReport:
         short(fitted.encoding),
         largest_difference=fitted.largest,
         compared=int((probed.values > MASKED).sum()),
-        farthest_position=float(probed.values.shape[-1] - 1),
+        **looked_at(np.arange(probed.values.shape[-1])),
     )
     if fitted.below_floor:
         return replace(report, findings=(fitted.floor(),))
@@ -166,10 +173,10 @@ def _evidence(probed: ProbedBias, table: np.ndarray | None) -> ObservedBiases:
 def _report(
     probed: ProbedBias, encoding: ALiBi | T5Bias, table: np.ndarray | None, right: bool = False, **rest: object
 ) -> CodeReport:
-    report = CodeReport(right, "biases", short(encoding), farthest_position=float(probed.values.shape[-1] - 1), **rest)  # type: ignore[arg-type]
+    position = np.arange(probed.values.shape[-1])
+    report = CodeReport(right, "biases", short(encoding), **looked_at(position), **rest)  # type: ignore[arg-type]
     if table is None and isinstance(encoding, T5Bias):  # its table was read off the numbers
         return report
-    position = np.arange(probed.values.shape[-1])
     expected = BiasUsage(encoding).biases(position, position, table)
     visible = probed.values > MASKED
     numbers = measured(

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.core.text_lines import short
-from posenc.diagnosis.code.code_report import CodeReport, FirstDifference, measured
+from posenc.diagnosis.code.code_report import CodeReport, FirstDifference, looked_at, measured
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.mistake import Finding
 from posenc.encodings.adds.count import Count, NormalisedCount
@@ -87,6 +87,6 @@ def _report(
         convention=f"{short(encoding)}{' with positions from 1' if first and not findings else ''}",
         findings=findings,
         notes=() if findings else ("One number for each position: `posenc.learn.ladder_figures` says what it lacks.",),
-        farthest_position=float(observed.positions.max()),
+        **looked_at(observed.positions),
         **measured(expected, observed.values, observed.tolerance(1.0)[:, None], difference),
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from posenc.core.doors import Encoding
-from posenc.diagnosis.code.code_report import CodeReport
+from posenc.diagnosis.code.code_report import CodeReport, looked_at
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.user_code import Tensor
 from posenc.diagnosis.mistake import Finding
@@ -67,5 +67,5 @@ def _report(observed: ObservedValues, tensor: Tensor, first: int, against: Encod
         notes=tuple(notes),
         consistent=against is None and not findings,
         compared=int(observed.values.size),
-        farthest_position=float(observed.positions.max()),
+        **looked_at(observed.positions),
     )

@@ -12,7 +12,7 @@ import numpy as np
 from posenc.core import text_lines, validation
 from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
-from posenc.diagnosis.code.code_report import CodeReport, FirstDifference, measured
+from posenc.diagnosis.code.code_report import CodeReport, FirstDifference, looked_at, measured
 from posenc.diagnosis.code.mistakes_recipe import BY_DOOR
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.recipe import Recipe
@@ -20,6 +20,7 @@ from posenc.diagnosis.code.rotations_of_code import explained_as_rotation
 from posenc.diagnosis.degenerate import degenerate
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.search import explain
+from posenc.diagnosis.sets_in_words import set_in_words
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect.rotation_matrix import rotation_matrices
@@ -50,6 +51,10 @@ class Convention:
             return np.asarray(self.encoding.embed(positions, dtype=np.float64))
         encoding = validation.instance("against", self.encoding, RotaryEncoding, "an encoding that adds or rotates")
         return rotation_matrices(encoding, positions)
+
+    def fastest(self, dim: int) -> float:
+        """The highest frequency that its recipe states, in radians a step; 1 where none does."""
+        return 1.0 if self.recipe is None else float(np.abs(self.recipe.frequencies(dim)).max())
 
     @property
     def recipe(self) -> Recipe | None:
@@ -99,6 +104,7 @@ def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against:
     known = conventions(observed, base, against)
     if not known:
         raise ValueError(f"observed must have a width that some convention has; got {observed.dim}. Use an even width.")
+    right_where_sampled: list[Convention] = []
     for convention in known:
         expected = convention.values(observed.positions)
         if expected.shape != observed.values.shape:
@@ -106,22 +112,47 @@ def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against:
                 f"against must be an encoding that {observed.door} and has width {observed.dim}; got {convention}. "
                 "Give the encoding that the code implements."
             )
-        fastest = 1.0 if convention.recipe is None else float(np.abs(convention.recipe.frequencies(observed.dim)).max())
+        fastest, rows = convention.fastest(observed.dim), observed.sampled_rows
         for values in observed.at_each_precision():
             if values.agrees(expected, fastest):
                 return _report(values, convention, right=True, notes=_notes(convention, values))
+            if values.sampled.agrees(expected[rows], fastest):
+                right_where_sampled.append(convention)
     if broken is not None and is_finite:
         return _report(observed, known[0], (broken,))
-    explained = _explained(known, observed)
+    if right_where_sampled:
+        findings = _other_rows(right_where_sampled[0], observed) if broken is None else (broken,)
+        return _report(observed, right_where_sampled[0], findings)
+    return _searched(observed, known, broken, against)
+
+
+def _searched(
+    observed: ObservedValues, known: Sequence[Convention], broken: Finding | None, against: Encoding | None
+) -> CodeReport:
+    """Report on wrong numbers: with the known mistakes that explain the sampled ones, or the positions in question."""
+    explained = _explained(known, observed.sampled)
     if explained is None and broken is not None:
         return _report(observed, known[0], (broken,))
     if explained is not None:
-        return _report(*explained)
-    rotation = explained_as_rotation(_starts(known, against), observed) if observed.door == "rotates" else None
-    if rotation is not None and is_finite:
+        return _report(replace(observed, precision=explained[0].precision), *explained[1:])
+    rotation = explained_as_rotation(_starts(known, against), observed.sampled) if observed.door == "rotates" else None
+    if rotation is not None and broken is None:
         return _report(observed, Convention(rotation[0]), rotation[1])
     nearest = min(known, key=lambda convention: _share_that_differs(observed, convention))
-    return _report(observed, nearest)
+    return _report(observed, nearest, _other_rows(nearest, observed))
+
+
+def _other_rows(convention: Convention, observed: ObservedValues) -> tuple[Finding, ...]:
+    """The finding that most positions follow the convention, and which do not; none where no more than half do."""
+    values = observed.at_each_precision()[-1]
+    right = values.right_rows(convention.values(observed.positions), convention.fastest(observed.dim))
+    positions = observed.positions.astype(np.int64)
+    wrong = positions[~right]
+    if 2 * len(wrong) >= len(positions):
+        return ()
+    where = set_in_words("position", wrong, positions) or f"others, the first of them {wrong[0]}"
+    sentence = f"Right at {right.sum():,} of the {len(positions):,} positions that were compared, wrong at {where}."
+    return (Finding("some positions", sentence, "Look at what the code does there: its formula is right elsewhere."),)
 
 
 def _starts(known: Sequence[Convention], against: Encoding | None) -> list[Encoding]:
@@ -195,7 +226,7 @@ def _report(
         findings,
         notes,
         precision=values.precision if right or findings else None,
-        farthest_position=float(values.positions.max()),
+        **looked_at(values.positions),
         **(numbers | ({"first_difference": None} if right else {})),
     )
 

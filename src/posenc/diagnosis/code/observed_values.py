@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from posenc.diagnosis.code.recipe import Door, Recipe
+from posenc.diagnosis.code.user_code import POSITIONS
 
 #: For each type: what a value's rounding may change, and what an angle's may, a step of position and unit of frequency.
 #: An angle p·ω formed in a type of rounding u, with ω = exp(-x) from x itself rounded, is off by at most
@@ -23,8 +24,8 @@ VALUE_AND_ANGLE_ROUNDING = {
 LARGEST_TOLERANCE = 0.05
 #: So many positions must be left, or nothing is concluded.
 ENOUGH = 16
-#: Positions of a subsample.
-SUBSAMPLE = 4
+#: Positions of a first look.
+FIRST = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,19 +59,27 @@ class ObservedValues:
 
     def fits(self, recipe: Recipe, exact: bool = True) -> bool:
         """Whether the recipe gives the numbers; the first few alone where `exact` is False."""
-        part = self if exact else self._subsample
+        part = self if exact else self._first
         fastest = float(np.abs(recipe.frequencies(self.dim)).max())
         return part.agrees(recipe.values(part.positions, self.dim), fastest)
 
     def agrees(self, expected: np.ndarray, fastest: float = 1.0) -> bool:
         """Whether every significant number is the expected one; `fastest`: highest frequency, in radians a step."""
+        right, significant = self._right_and_significant(expected, fastest)
+        return bool(significant.sum() >= min(ENOUGH, len(significant)) and right[significant].all())
+
+    def right_rows(self, expected: np.ndarray, fastest: float = 1.0) -> np.ndarray:
+        """Whether each position (n,) has the expected numbers, as far as they are significant."""
+        right, significant = self._right_and_significant(expected, fastest)
+        return np.asarray(right | ~significant)
+
+    def _right_and_significant(self, expected: np.ndarray, fastest: float) -> tuple[np.ndarray, np.ndarray]:
         with np.errstate(all="ignore"):
             size = max(1.0, float(np.abs(expected).max()))
             tolerance = size * self.tolerance(fastest)
             close = np.abs(self.values - expected) <= tolerance.reshape((-1,) + (1,) * (expected.ndim - 1))
             close |= np.isnan(self.values) & np.isnan(expected)
-        significant = tolerance <= LARGEST_TOLERANCE * size
-        return bool(significant.sum() >= min(ENOUGH, len(significant)) and close[significant].all())
+        return close.reshape(len(close), -1).all(1), tolerance <= LARGEST_TOLERANCE * size
 
     def tolerance(self, fastest: float) -> np.ndarray:
         """How far rounding may move a value of size 1 at each position; shape (n,)."""
@@ -78,8 +87,18 @@ class ObservedValues:
         return value + angle * np.abs(self.positions + 1.0) * max(1.0, fastest)
 
     @cached_property
-    def _subsample(self) -> ObservedValues:
-        return replace(self, positions=self.positions[:SUBSAMPLE], values=self.values[:SUBSAMPLE])
+    def _first(self) -> ObservedValues:
+        return replace(self, positions=self.positions[:FIRST], values=self.values[:FIRST])
+
+    @cached_property
+    def sampled_rows(self) -> np.ndarray:
+        """Mask (n,) of the positions on which mistakes are searched for."""
+        return np.isin(self.positions, POSITIONS)
+
+    @property
+    def sampled(self) -> ObservedValues:
+        """The same at `POSITIONS` alone."""
+        return replace(self, positions=self.positions[self.sampled_rows], values=self.values[self.sampled_rows])
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,13 @@ from posenc.diagnosis.code.parameter_roles import ArgumentRoles, Parameter, cons
 from posenc.diagnosis.code.user_file import error_line, quiet, source_file
 from posenc.diagnosis.named_arrays import NamedArray, on_host
 
+#: Positions that are given to code, and those on which mistakes are searched for: near ones one by one, then those
+#: around which tables end and narrow types lose whole numbers, then far ones.
+POSITIONS = (
+    *range(41), 50, 63, 64, 65, 99, 100, 127, 128, 129, 199, 200, 255, 256, 257, 259, 300, 499, 500, 511, 512, 513, 999,
+    1000, 1023, 1024, 1025, 1999, 2000, 2047, 2048, 2049, 2051, 2052, 2999, 4095, 4097, 4999, 5000, 8191, 8193, 65_537,
+    100_003,
+)  # fmt: skip
 #: The most numbers of a tensor whose values are compared.
 MOST = 1 << 22
 Function = Callable[..., Any]
@@ -271,6 +278,7 @@ class Caller:
         base: Base that is asked for.
         heads: Heads that are asked for.
         layout: Layout of pairs of channels, where the results do not show it.
+        asked: Positions to give, rising; lengths end with the last of them.
     """
 
     code: UserCode
@@ -281,6 +289,7 @@ class Caller:
     base: float
     heads: int
     layout: PairLayout = "adjacent"
+    asked: Sequence[int] = POSITIONS
 
     def __call__(self, **values: Any) -> NamedArray:
         """The numbers that come back; of two results the first."""
