@@ -9,8 +9,7 @@ from typing import Any, Literal
 from posenc.core import arrays, validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
-from posenc.diagnosis.code.asked_positions import MOST, REACHES
-from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe
+from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe, observe_many
 from posenc.diagnosis.code.changed_vectors import seen_in_more_calls
 from posenc.diagnosis.code.code_report import CodeReport, another_door
 from posenc.diagnosis.code.judge_bias_values import fitting_encoding, judge_bias_values
@@ -215,11 +214,10 @@ def _at_every_position(
     """The report with every near position as well, where code takes many in one call: so far it was given some."""
     if "positions" not in caller.call.form:
         return report
-    near = range(min(REACHES[2], MOST // observed.values[0].size))
     try:
-        every = observe(replace(caller, asked=near)).observed
+        every = observe_many(caller, observed.values[0].size).observed
     except FAILURES:
-        return _with_remarks(report, f"It refuses positions 0 to {near[-1]:,} in one call.")
+        return _with_remarks(report, "It refuses many positions in one call.")
     if not isinstance(every, ObservedValues) or every.values[0].shape != observed.values[0].shape:
         return report
     other = judge_values(every, base=base, against=against)
