@@ -27,7 +27,7 @@ from diagnosis import students
         ("def mine(length, dim):\n    return 'table'\n", "it returned <U5 values. Return numbers"),
         (
             "def mine(length, dim):\n    return [[0.0] * 3] * length\n",
-            "it returned shape (3000, 3) for 3000 positions and width 16",
+            "it returned shape (8194, 3) for 8194 positions and width 16",
         ),
         ("def mine(length, dim):\n    return None\n", "it returned object values"),
         ("def mine(length, dim):\n    return 1, 2, 3\n", "it returned 3 results"),

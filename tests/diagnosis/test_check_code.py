@@ -92,7 +92,9 @@ def test_every_row_that_is_returned_is_compared():
     )
     for code, sentence in cases:
         report = check_code(code)
-        assert (report.right, [finding.sentence for finding in report.findings]) == (False, [sentence])
+        (finding,) = report.findings
+        assert not report.right
+        assert finding.sentence.startswith(sentence)
 
 
 def test_a_report_says_what_was_looked_at():

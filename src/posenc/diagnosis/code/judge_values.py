@@ -144,14 +144,18 @@ def _searched(
 
 def _other_rows(convention: Convention, observed: ObservedValues) -> tuple[Finding, ...]:
     """The finding that most positions follow the convention, and which do not; none where no more than half do."""
-    values = observed.at_each_precision()[-1]
-    right = values.right_rows(convention.values(observed.positions), convention.fastest(observed.dim))
+    values, expected = observed.at_each_precision()[-1], convention.values(observed.positions)
+    right = values.right_rows(expected, convention.fastest(observed.dim))
     positions = observed.positions.astype(np.int64)
     wrong = positions[~right]
-    if 2 * len(wrong) >= len(positions):
+    if not len(wrong) or 2 * len(wrong) >= len(positions):
         return ()
     where = set_in_words("position", wrong, positions) or f"others, the first of them {wrong[0]}"
-    sentence = f"Right at {right.sum():,} of the {len(positions):,} positions that were compared, wrong at {where}."
+    gap = np.abs(values.values[~right][0] - expected[~right][0]).reshape(-1, observed.dim).max(0)
+    sentence = (
+        f"Right at {right.sum():,} of the {len(positions):,} positions that were compared, wrong at {where}. At "
+        f"position {wrong[0]}, dimension {int(gap.argmax())} by {gap.max():.3g}."
+    )
     return (Finding("some positions", sentence, "Look at what the code does there: its formula is right elsewhere."),)
 
 
