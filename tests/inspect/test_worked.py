@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from posenc import CATALOG, Backward, XPos
+from posenc import CATALOG, Backward, Partial, XPos, YaRN
 from posenc.compose import Concatenated, LearnedScale, Scaled, Sum
 from posenc.core import arrays
 from posenc.core.checked_positions import checked
@@ -155,6 +155,9 @@ def test_slope_times_distance():
     assert worked(ALiBi(heads=8), 3, key=1, dims=[0]).steps[0].text == (
         "bias(head 0, query 3, key 1) = -2^(-8·1/8) · |3 - 1| = -0.5 · 2 = -1"
     )
+    scaled = RoPE(dim=4, scaling=YaRN(factor=4.0, original=64, beta_fast=8.0))
+    assert any("factor: logits grow by its square" in line for line in worked(scaled, 3).notes)
+    assert any("factor: what pairs add to logits grows" in line for line in worked(Partial(scaled, dim=8), 3).notes)
     assert any("12 is no power of two" in line for line in worked(ALiBi(heads=12), 3).notes)
 
 

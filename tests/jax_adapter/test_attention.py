@@ -145,6 +145,7 @@ def test_a_map_over_heads_of_a_batch_is_the_batch():
 
 NONSENSE = [
     ({"encodings": posenc.RoPE(dim=8)}, TypeError, "encodings must be a list"),
+    ({"q": jnp.ones((2, 12, 5, 8), jnp.int32)}, TypeError, "q must hold floats; got int32. Convert it."),
     ({"encodings": [posenc.Sinusoidal(dim=8)]}, TypeError, "encodings must act inside attention; got Sinusoidal"),
     ({"encodings": [posenc.T5Bias(heads=12)]}, TypeError, "encodings must hold the parameters"),
     ({"encodings": [posenc.ALiBi(heads=4)]}, ValueError, "encodings must have as many heads as q, 12"),

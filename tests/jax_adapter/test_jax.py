@@ -268,7 +268,30 @@ def test_errors() -> None:
         parameters("RoPE")
     with pytest.raises(ValueError, match="seed must be an integer from 0"):
         parameters(RoPE(dim=8), -1)
-    with pytest.raises(ValueError, match="x must have as many tokens as the rotation has positions"):
+    with pytest.raises(TypeError, match=r"got the class RoPE\. Make one, RoPE\(dim=…\)\."):
+        bind(RoPE)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "begins"),
+    [
+        (
+            {"query_positions": jnp.arange(4)},
+            ValueError,
+            "query_positions must hold a position for each of 3 tokens, w",
+        ),
+        ({"key_positions": jnp.arange(4)}, ValueError, "key_positions must hold a position for each of 3 tokens"),
+        ({"key_positions": jnp.zeros(3, jnp.float16)}, TypeError, "key_positions must be integers, float32 or float64"),
+        ({"layout": "bthd"}, ValueError, r"query_positions must hold a position .* 2 tokens.*, or check the layout\.$"),
+        ({"layout": "thd"}, ValueError, r"q must have shape 'thd' with d = 8; got \(1, 2, 3, 8\)"),
+        ({"layout": None}, TypeError, "layout must be one of"),
+        ({"k": jnp.zeros((1, 2, 3, 4))}, ValueError, "k must have shape 'bhtd' with d = 8"),
+        ({"q": jnp.zeros((1, 2, 3, 8), int)}, TypeError, "q must hold floats; got int32"),
+    ],
+)
+def test_an_error_of_rotate_names_an_argument_of_rotate(change: dict[str, Any], error: type, begins: str) -> None:
+    x, at = jnp.zeros((1, 2, 3, 8)), jnp.arange(3)
+    with pytest.raises(error, match=f"^{begins}"):
         bind(RoPE(dim=8)).rotate(
-            jnp.zeros((1, 2, 3, 8)), jnp.zeros((1, 2, 3, 8)), jnp.arange(4), jnp.arange(3), layout="bhtd"
+            **{"q": x, "k": x, "query_positions": at, "key_positions": at, "layout": "bhtd"} | change
         )

@@ -493,11 +493,36 @@ def test_the_choice_says_which_path_and_why():
 
 
 PAST_ITS_TABLE = posenc.TUPE(heads=12, dim=4, length=8)
+INTEGERS = torch.ones(2, 12, 9, 8, dtype=torch.int32)
 NONSENSE = [
     ({"encodings": posenc.RoPE(dim=8)}, TypeError, "encodings must be a list"),
+    (
+        {"encodings": [posenc.RoPE]},
+        TypeError,
+        "encodings must be a list of encodings; got the class RoPE. Make one, RoPE(dim=…).",
+    ),
+    ({"q": INTEGERS}, TypeError, "q must hold floats; got int32. Convert it."),
+    ({"q": INTEGERS, "k": INTEGERS, "v": INTEGERS}, TypeError, "q must hold floats; got int32. Convert it."),
+    (
+        {"query_positions": torch.arange(8)},
+        ValueError,
+        "query_positions must hold a position for each of 7 tokens, with or without a batch of 2; got shape (8,). "
+        "Give a position for each, or check the layout.",
+    ),
+    (
+        {"query_positions": torch.full((7,), torch.nan)},
+        ValueError,
+        "query_positions must be finite and of magnitude at most 2^53; got values from nan to nan. Give a number for "
+        "every token.",
+    ),
     ({"encodings": [posenc.Sinusoidal(dim=8)]}, TypeError, "encodings must act inside attention; got Sinusoidal"),
     ({"encodings": [posenc.T5Bias(heads=12)]}, TypeError, "encodings must hold the parameters"),
-    ({"encodings": [posenc.ALiBi(heads=4)]}, ValueError, "encodings must have as many heads as q, 12"),
+    (
+        {"encodings": [posenc.ALiBi(heads=4)]},
+        ValueError,
+        "encodings must have as many heads as q, 12; got ALiBi(heads=4, steepest=8.0, rule='paper', "
+        "form='symmetric'). Build the encoding for these heads, or check the layout.",
+    ),
     ({"encodings": [posenc.RoPE(dim=16)]}, ValueError, "encodings must have the head width of q, 8"),
     ({"encodings": [module(posenc.DeBERTa(dim=8, heads=3))]}, ValueError, "encodings must have as many heads as q, 12"),
     ({"encodings": [module(posenc.CoPE(dim=4))]}, ValueError, "encodings must have the head width of q, 8"),
@@ -523,7 +548,6 @@ NONSENSE = [
     ({"layout": "bdth"}, ValueError, "layout must be one of"),
     ({"impl": "fast"}, ValueError, "impl must be one of"),
     ({"impl": "sdpa"}, ValueError, "impl must be a path that fits these arguments; got 'sdpa', but ALiBi adds"),
-    ({"query_positions": torch.arange(8)}, ValueError, "query_positions must hold a position for each of 7 tokens"),
     (
         {"key_positions": torch.arange(9).tile(3, 1)},
         ValueError,

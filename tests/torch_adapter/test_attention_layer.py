@@ -127,6 +127,8 @@ NONSENSE = [
     ({"encodings": [posenc.Sinusoidal(dim=32)]}, TypeError, "encodings must act inside attention; got Sinusoidal"),
     ({"dropout": 2.0}, ValueError, "dropout must be a finite number"),
     ({"causal": 1}, TypeError, "causal must be"),
+    ({"encodings": [posenc.RoPE(dim=32)]}, ValueError, "encodings must have the head width of q, 8; got RoPE(dim=32"),
+    ({"encodings": [posenc.ALiBi(heads=8)]}, ValueError, "encodings must have as many heads as q, 4; got ALiBi(heads"),
 ]
 
 
@@ -146,6 +148,14 @@ def test_inputs_and_positions_are_checked():
     grid = Attention(8, 1, encodings=[posenc.axial("sam2", dim=8)])
     with pytest.raises(ValueError, match=r"^positions must be given for encodings of 2 coordinates"):
         grid(torch.zeros(1, 4, 8))
+
+
+@pytest.mark.parametrize("encoding", [posenc.RoPE(dim=8), posenc.PaTH(dim=8, heads=4, model_dim=32)], ids=repr)
+def test_a_step_takes_the_sequences_of_its_cache(encoding):
+    layer, x = Attention(32, 4, encodings=[encoding], causal=True), torch.zeros(2, 3, 32)
+    _, cache = layer.step(x)
+    with pytest.raises(ValueError, match=r"^x must have the batch of cache, 2; got 1\. Give both for the same"):
+        layer.step(x[:1], cache)
 
 
 @pytest.mark.parametrize("encoding", [posenc.Shaw(dim=8), posenc.FIRE(heads=4), posenc.RoPE(dim=8)], ids=repr)

@@ -10,7 +10,7 @@ from posenc.core.arrays import Array
 from posenc.core.checked_content import of_documents
 from posenc.core.checked_positions import Positions, checked, order_guard
 from posenc.core.doors import AdditiveEncoding, AttentionScore, Documents, Encoding, RotaryEncoding
-from posenc.core.rotation import LAYOUTS, Layout
+from posenc.core.rotation import LAYOUTS, Layout, OperatorLayout
 
 #: How many keys before and after its own index a query sees, None for all.
 Window = tuple[int | None, int | None]
@@ -27,14 +27,11 @@ def checked_vectors(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array
     """
     validation.choice("layout", layout, LAYOUTS)
     for name, x in (("k", k), ("v", v), ("q", q)):  # q last: caches give their keys in its place
-        if getattr(x, "ndim", None) != 4 or arrays.kind(x) not in ("float", "narrow"):
-            what = (
-                f"{arrays.dtype_name(x.dtype)} of shape {tuple(x.shape)}"
-                if hasattr(x, "dtype")
-                else validation.shown(x)
+        if arrays.floats(name, x).ndim != 4:
+            raise ValueError(
+                f"{name} must have four axes, {layout!r}; got shape {tuple(x.shape)}. Give batch, heads, tokens and "
+                "width."
             )
-            raise ValueError(f"{name} must hold floats with four axes, {layout!r}; got {what}. Add the missing axes.")
-        arrays.whole_array(name, x)
     arrays.library(q, k, v)  # refuses a mixture of libraries
     if layout == "bthd":
         q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
@@ -106,8 +103,8 @@ def number_of_axes(encodings: Sequence[Encoding]) -> int:
     return counts.pop() if counts else 1
 
 
-def token_positions(name: str, positions: Array, x: Array, axes: int) -> Positions:
-    """Check the positions of the tokens of x, (batch, heads, tokens, width).
+def token_positions(name: str, positions: Array, x: Array, axes: int, layout: OperatorLayout = "bhtd") -> Positions:
+    """Check the positions of the tokens of x, whose axes are those of `layout`.
 
     They are (tokens,) or (batch, tokens), with a last axis of coordinates where there are several.
 
@@ -118,11 +115,13 @@ def token_positions(name: str, positions: Array, x: Array, axes: int) -> Positio
     """
     placed = checked(positions, name, like=x)
     last = () if axes == 1 else (axes,)
-    row, shape = (x.shape[2], *last), tuple(placed.array.shape)
-    if not validation.equals_one_of(shape, row, (1, *row), (x.shape[0], *row)):
+    tokens, batch = x.shape[layout.index("t")], x.shape[:1] if "b" in layout else ()
+    row, shape = (tokens, *last), tuple(placed.array.shape)
+    if not validation.equals_one_of(shape, row, *((size, *row) for size in (1, *batch) if batch)):
         raise ValueError(
-            f"{name} must hold a position{f' of {axes} coordinates' if last else ''} for each of {x.shape[2]} tokens, "
-            f"with or without a batch of {x.shape[0]}; got shape {shape}. Give a position for each."
+            f"{name} must hold a position{f' of {axes} coordinates' if last else ''} for each of {tokens} tokens"
+            f"{f', with or without a batch of {batch[0]}' if batch else ''}; got shape {shape}. Give a position for "
+            "each, or check the layout."
         )
     return placed
 
@@ -249,7 +248,7 @@ def check_head_count(encoding: Any, q: Any) -> None:
     if heads is not None and heads != q.shape[1]:
         raise ValueError(
             f"encodings must have as many heads as q, {q.shape[1]}; got {encoding!r}. Build the "
-            "encoding for these heads."
+            "encoding for these heads, or check the layout."
         )
 
 

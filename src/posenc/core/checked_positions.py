@@ -162,9 +162,9 @@ def check_range(name: str, bounds: tuple[Any, Any], float64: bool) -> None:
     """Refuse bounds that are not finite, or beyond what the library's numbers hold."""
     least, greatest = bounds
     if not (least >= -LARGEST_POSITION and greatest <= LARGEST_POSITION):
+        remedy = "Give smaller positions." if math.isfinite(greatest - least) else "Give a number for every token."
         raise ValueError(
-            f"{name} must be finite and of magnitude at most 2^53; got values from {least} to {greatest}. "
-            "Give smaller positions."
+            f"{name} must be finite and of magnitude at most 2^53; got values from {least} to {greatest}. {remedy}"
         )
     if not float64 and max(-least, greatest) >= 2**31:
         raise ValueError(

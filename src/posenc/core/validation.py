@@ -5,6 +5,7 @@ Every message begins with the argument's name, then says the rule, the value rec
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import numbers
 import os
@@ -23,7 +24,9 @@ MOST_AXES = 16
 
 
 def shown(value: object) -> str:
-    """Repr of a value for a message: short, and with its type."""
+    """Repr of a value for a message: short, and with its type; a class by its name."""
+    if isinstance(value, type):
+        return f"the class {value.__qualname__}"
     text = " ".join(repr(value).split())
     if len(text) > 80:
         text = text[:77] + "..."
@@ -132,8 +135,16 @@ def truth(name: str, value: Any) -> bool:
 def instance(name: str, value: Any, kind: type, what: str) -> Any:
     """Return the value if it is an instance of `kind`; else raise a TypeError that asks for `what`."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name} must be {what}; got {shown(value)}. Give {what}.")
+        remedy = f"Make one, {_call(value)}" if isinstance(value, type) and issubclass(value, kind) else f"Give {what}"
+        raise TypeError(f"{name} must be {what}; got {shown(value)}. {remedy}.")
     return value
+
+
+def _call(kind: type) -> str:
+    """Code that makes an instance, with the fields that must be given: "RoPE(dim=…)"."""
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    needed = [each for each in fields if each.default is each.default_factory is dataclasses.MISSING]
+    return f"{kind.__name__}({', '.join(f'{each.name}=…' for each in needed) or ('' if fields else '…')})"
 
 
 def one_axis(name: str, encoding: Any) -> None:

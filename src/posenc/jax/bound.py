@@ -9,6 +9,7 @@ from typing import Any
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.arrays.jax_library import Jax
+from posenc.core.checked_attention import token_positions
 from posenc.core.doors import (
     AdditiveEncoding,
     AttentionBias,
@@ -19,7 +20,7 @@ from posenc.core.doors import (
     Role,
     RotaryEncoding,
 )
-from posenc.core.rotation import OperatorLayout
+from posenc.core.rotation import OPERATOR_LAYOUTS, OperatorLayout
 from posenc.jax.host_values import parameters
 
 
@@ -69,8 +70,9 @@ class DoorMethods(abc.ABC):
             ValueError: Positions or shapes do not fit the encoding or the layout.
         """
         encoding = self._through(RotaryEncoding, "rotate")
-        rotated = self._rotated(encoding, q, "query", query_positions, "query", layout)
-        return rotated, self._rotated(encoding, k, "key", key_positions, "key", "bthd" if layout == "btkgd" else layout)
+        rotated = self._rotated(encoding, "q", q, "query_positions", query_positions, "query", layout)
+        of_keys: OperatorLayout = "bthd" if layout == "btkgd" else layout
+        return rotated, self._rotated(encoding, "k", k, "key_positions", key_positions, "key", of_keys)
 
     def rotate_values(self, v: Array, key_positions: Array, *, layout: OperatorLayout) -> Array:
         """Rotate values at the positions of their keys.
@@ -88,7 +90,7 @@ class DoorMethods(abc.ABC):
             ValueError: The encoding does not rotate values, or an argument does not fit it.
         """
         encoding = self._through(RotaryEncoding, "rotate_values and rotate_back")
-        return self._rotated(encoding, v, "key", key_positions, "value", layout)
+        return self._rotated(encoding, "v", v, "key_positions", key_positions, "value", layout)
 
     def rotate_back(self, output: Array, query_positions: Array, *, layout: OperatorLayout) -> Array:
         """Rotate the output of attention back at the positions of its queries.
@@ -106,7 +108,7 @@ class DoorMethods(abc.ABC):
             ValueError: The encoding does not rotate values, or an argument does not fit it.
         """
         encoding = self._through(RotaryEncoding, "rotate_values and rotate_back")
-        return self._rotated(encoding, output, "query", query_positions, "output", layout)
+        return self._rotated(encoding, "output", output, "query_positions", query_positions, "output", layout)
 
     def bias(self, query_positions: Array, key_positions: Array, *, dtype: Any = None) -> Array:
         """Compute the dense bias of the logits.
@@ -179,11 +181,24 @@ class DoorMethods(abc.ABC):
         return self._through(AttentionScore, "values").values(weights, query_positions, key_positions, self._arrays())
 
     def _rotated(
-        self, encoding: Any, x: Array, name: str, positions: Array, role: Role, layout: OperatorLayout
+        self,
+        encoding: Any,
+        name: str,
+        x: Array,
+        positions_name: str,
+        positions: Array,
+        role: Role,
+        layout: OperatorLayout,
     ) -> Array:
-        """Rotate x in one role."""
-        positions = arrays.as_array(f"{name}_positions", positions, x)
-        rotation = encoding.rotation(positions, self._arrays(), role=role, dtype=arrays.library(x).wide_dtype(x.dtype))
+        """Rotate the argument `name` in one role, at positions whose argument is `positions_name`."""
+        validation.choice("layout", layout, OPERATOR_LAYOUTS)
+        if arrays.floats(name, x).ndim != len(layout) or x.shape[-1] != encoding.head_dim:
+            raise ValueError(
+                f"{name} must have shape {layout!r} with d = {encoding.head_dim}; got {tuple(x.shape)}. Give whole "
+                "heads, all axes."
+            )
+        at = token_positions(positions_name, positions, x, encoding.axes, layout).array
+        rotation = encoding.rotation(at, self._arrays(), role=role, dtype=arrays.library(x).wide_dtype(x.dtype))
         return rotation(x, layout=layout)
 
     def _through(self, door: type[Encoding], method: str) -> Any:

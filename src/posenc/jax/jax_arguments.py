@@ -57,11 +57,13 @@ class JaxArguments:
 
 
 def check_arrays(**vectors: Array) -> None:
-    """Refuse queries, keys and values that are no JAX arrays of one dtype."""
+    """Refuse queries, keys and values that are no JAX arrays of floats of one dtype."""
     first, like = next(iter(vectors.items()))
     for name, x in vectors.items():
         validation.instance(name, x, jax.Array, "a JAX array")
-        if x.dtype != like.dtype:
+        if x is like:
+            arrays.floats(first, x)
+        elif x.dtype != like.dtype:
             raise ValueError(f"{name} must have the dtype of {first}, {like.dtype}; got {x.dtype}. Convert it.")
 
 

@@ -59,7 +59,8 @@ def attention(
     """Attend with any encodings, through `jit`, `grad` and `vmap`.
 
     softmax(scale·rotation(q)·rotation(k)ᵀ + biases + scores)·v. `posenc.attention.attention` is the same, written to be
-    read, and `posenc.torch.attention` takes the same arguments. Logits and what is added to them are float32 at least.
+    read, and `posenc.torch.attention` takes the same arguments and `dropout`. Logits and what is added to them are
+    float32 at least.
 
     Args:
         q: Queries (batch, heads, n, d) for layout "bhtd", (batch, n, heads, d) for "bthd".

@@ -21,11 +21,13 @@ def plain_tensor(name: str, value: Any) -> Any:
 
 
 def check_alike(**tensors: Any) -> None:
-    """Refuse anything but dense tensors of the dtype and device of the first."""
+    """Refuse anything but dense tensors of floats, of the dtype and device of the first."""
     first, x = next(iter(tensors.items()))
     for name, other in tensors.items():
         plain_tensor(name, other)
-        if other.dtype != x.dtype or other.device != x.device:
+        if other is x:
+            arrays.floats(first, x)
+        elif other.dtype != x.dtype or other.device != x.device:
             raise ValueError(
                 f"{name} must have the dtype and device of {first}, {arrays.dtype_name(x.dtype)} on {x.device}; got "
                 f"{arrays.dtype_name(other.dtype)} on {other.device}. Convert it."
@@ -99,14 +101,19 @@ def check_width(name: str, x: Any, dim: int, layout: Layout) -> None:
         )
 
 
+def check_batch(name: str, x: Any, of: str, like: Any) -> None:
+    """Refuse a tensor whose first axis, the batch, is not that of the argument `of`."""
+    if x.shape[0] != like.shape[0]:
+        raise ValueError(
+            f"{name} must have the batch of {of}, {like.shape[0]}; got {x.shape[0]}. Give both for the same sequences."
+        )
+
+
 def check_heads(q: Any, k: Any, dim: int, layout: Layout) -> None:
     """Refuse q and k unless both have whole heads and one batch, and key heads divide query heads."""
     check_width("q", q, dim, layout)
     check_width("k", k, dim, layout)
-    if q.shape[0] != k.shape[0]:
-        raise ValueError(
-            f"k must have the batch of q, {q.shape[0]}; got {k.shape[0]}. Give queries and keys of one batch."
-        )
+    check_batch("k", k, "q", q)
     axis = layout.index("h")
     if not k.shape[axis] or q.shape[axis] % k.shape[axis]:
         raise ValueError(

@@ -28,8 +28,9 @@ class YaRN(Scaling):
     """ω' = (1 - ρ)·ω + ρ·ω/factor, with ρ rising linearly in the index of the pair from c(beta_fast) to c(beta_slow).
 
     c(r) = d·ln(original/2πr) / (2·ln base) is the pair that makes r full revolutions over the trained length; cos and
-    sin are multiplied by 0.1·ln(factor) + 1. The ramp is that of the authors' code, which releases follow; the
-    paper's own is `NTKByParts`.
+    sin are multiplied by 0.1·ln(factor) + 1, logits therefore by its square; inside `Partial` this holds for what the
+    rotated channels add to them, and the other channels keep their size. The ramp is that of the authors' code, which
+    releases follow; the paper's own is `NTKByParts`.
 
     Args:
         factor: How many times longer than the trained length; ≥ 1.

@@ -61,12 +61,13 @@ def _by_channel(encoding: RotaryEncoding, operator: Operator, request: Request) 
 def _notes(encoding: RotaryEncoding, rotation: Rotation) -> list[str]:
     """Remarks on the attention factor, on pairs that are stretched, and on dimensions that do not rotate."""
     notes = []
+    first, second = rotation.pairing.split(np.arange(encoding.head_dim))
+    without = sorted(set(range(encoding.head_dim)) - set(first.tolist()) - set(second.tolist()))
     if rotation.factor is None:
         notes.append("Each pair is stretched too, by a factor of its own: this is the rotation of a query.")
     elif rotation.factor != 1.0:
-        notes.append(f"{text_lines.number(rotation.factor)} is the attention factor: logits grow by its square.")
-    first, second = rotation.pairing.split(np.arange(encoding.head_dim))
-    without = sorted(set(range(encoding.head_dim)) - set(first.tolist()) - set(second.tolist()))
+        grows = "what pairs add to logits grows" if without else "logits grow"
+        notes.append(f"{text_lines.number(rotation.factor)} is the attention factor: {grows} by its square.")
     if without:
         names = [str(dimension) for dimension in without]
         names = names if len(names) <= 8 else [*names[:4], "…", *names[-4:]]

@@ -14,6 +14,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import (
     Window,
+    check_fits,
     check_inside,
     check_list,
     checked_vectors,
@@ -31,7 +32,7 @@ from posenc.torch.attention_paths.attend import IMPLS, Impl, attended
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
 from posenc.torch.modules.one_call import rotate_at
-from posenc.torch.tensor_arguments import check_alike, on_same_device
+from posenc.torch.tensor_arguments import check_alike, check_batch, on_same_device
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +158,9 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         self.out = torch.nn.Linear(widths[0], self.model_dim, bias=with_bias)
         self.encodings = torch.nn.ModuleList(_modules(encodings))
         records = [each.encoding for each in self.encodings]
+        heads_of_layer = torch.empty((0, self.heads, 0, self.head_dim), device="meta")
+        for record in records:
+            check_fits(record, heads_of_layer, heads_of_layer)
         self.axes = number_of_axes(records)
         self.caches_rotated = not any(map(_needs_plain_keys, records))
         keeps_reflected = reflected_cache.keeps_reflected(records, self.causal, self.window, self.scale)
@@ -204,9 +208,11 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         Returns:
             The output for the new tokens, and the cache with them.
         """
+        x = _checked_input(x, self.model_dim)
         if cache is not None:
             validation.instance("cache", cache, AttentionCache, "the cache that an earlier step returned")
-        positions = self._positions(_checked_input(x, self.model_dim), positions, cache)
+            check_batch("x", x, "cache", cache.k)
+        positions = self._positions(x, positions, cache)
         new = self._projected(x, positions)
         if self.caches_reflected:
             return self._reflected_step(x, new, cache, mask)
@@ -300,11 +306,9 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
                 "grid: torch.from_numpy(posenc.positions.grid(height, width)), say."
             )
         counted = torch.arange(x.shape[1], device=x.device)
-        return (
-            counted
-            if cache is None or not cache.key_positions.shape[-1]
-            else cache.key_positions[..., -1:] + 1 + counted
-        )
+        if cache is None or not cache.key_positions.shape[-1]:
+            return counted
+        return cache.key_positions[..., -1:] + 1 + counted
 
 
 def _needs_plain_keys(encoding: Any) -> bool:
@@ -380,8 +384,6 @@ def rotate_keys(
         True
     """
     check_alike(k=k, v=v)
-    if k.ndim != 4:
-        raise ValueError(f"k must hold floats with four axes, {layout!r}; got shape {tuple(k.shape)}. Add the axes.")
     _, k, v = checked_vectors(k, k, v, layout)
     held, _ = held_encodings(encodings)
     rotations = [each for each in held if isinstance(each.encoding, RotaryEncoding)]
