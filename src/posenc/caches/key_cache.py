@@ -40,7 +40,8 @@ Encodings = Sequence[Encoding | EncodingModule]
 class KeyCache:
     """Keys and values of earlier tokens of a layer, their positions, and the fingerprint of what rotated the keys.
 
-    Make one with `key_cache`, append tokens with `extended`, and attend with `attend`. Nothing is changed in place.
+    Make one with `key_cache`, or of keys that a model has rotated already by naming what rotated them in `rotated_by`;
+    append tokens with `extended`, and attend with `attend`. Nothing is changed in place.
 
     Attributes:
         k: Keys, (batch, key heads, m, width).
@@ -190,6 +191,9 @@ def key_cache(
 ) -> KeyCache:
     """Put keys and values of new tokens into a cache, rotated once or as they are.
 
+    Keys that a model has rotated already belong into `KeyCache(k, v, positions, rotation_fingerprint(encodings))`:
+    here they would be rotated twice.
+
     Rotated keys cost nothing more at later steps. Keys as they are can take any position and any table later, exactly,
     and are rotated at every step.
 
@@ -199,7 +203,7 @@ def key_cache(
         key_positions: (m,) or (batch, m), with a last axis of coordinates for encodings that have several.
         encodings: Those of attention.
         layout: Order of the axes of k and v, "bhtd" or "bthd".
-        rotated: Whether to rotate now. It must be False beside a score, which reads keys as they are, and for PoPE,
+        rotated: Whether to rotate them here, now. False beside a score, which reads keys as they are, and for PoPE,
             whose rotated keys are wider.
         hidden: Inputs of the layer at these tokens, (batch, m, model_dim), for encodings that read them at keys.
 
