@@ -186,6 +186,24 @@ def test_caches_of_a_scaling_in_float32_are_those_of_the_stated_one():
             from_onnx(model, stated={"base": 5e5} | ({"scaling": other} if other else {}))
 
 
+@pytest.mark.nightly
+def test_caches_of_transformers_are_those_of_a_scaling_that_cancels():
+    """Llama 3's blend puts a frequency off by 45 roundings where a band begins; positions multiply that."""
+    transformers = pytest.importorskip("transformers", exc_type=ImportError)
+    torch = pytest.importorskip("torch")
+    stated = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 32.0, "original_max_position_embeddings": 32_768,
+              "low_freq_factor": 1.0, "high_freq_factor": 4.0}  # fmt: skip
+    config = transformers.LlamaConfig(hidden_size=80, head_dim=80, num_attention_heads=1, rope_parameters=stated,
+                                      max_position_embeddings=1_048_576)  # fmt: skip
+    rotary = transformers.models.llama.modeling_llama.LlamaRotaryEmbedding(config)
+    # 64 rows of every length are compared: this one has the row that is most off among them.
+    angles = torch.outer(torch.arange(400_000, dtype=torch.float32), rotary.inv_freq)
+    model = cached(angles.cos().numpy(), angles.sin().numpy())
+    scaling = Llama3(factor=32.0, original=32_768)
+    found = from_onnx(model, stated={"base": 5e5, "scaling": scaling}).groups[0].encodings
+    assert found == (RoPE(dim=80, base=5e5, pairing="halves", scaling=scaling),)
+
+
 @pytest.mark.parametrize(
     ("model", "stated", "says"),
     [

@@ -23,8 +23,8 @@ FLOATS = {
     1: (4, "float_data", 2.0**-23), 10: (2, "int32_data", 2.0**-11), 11: (8, "double_data", 2.0**-23),
     16: (2, "int32_data", 2.0**-8),
 }  # fmt: skip
-#: Code makes caches in float32: a power, a quotient, a product with the position, and steps of a scaling, each rounded
-#: by 2^-24 of itself, make an angle; sixteen such steps are allowed for.
+#: Code makes caches in float32: a power, a quotient and a product with the position, each rounded by 2^-24 of itself,
+#: make an angle; sixteen such steps are allowed for, and what the steps of a scaling may put a frequency off.
 ANGLE = 2.0**-20
 #: The least number of float16 besides 0, by which a small sine may be off.
 SMALLEST = 2.0**-24
@@ -111,7 +111,7 @@ def _base(cosine: np.ndarray, sine: np.ndarray, rounded: float) -> float:
     def fits(short: float) -> bool:
         plain = rows[:, None] * short**-share
         tables = ((np.cos(plain), known_cosine), (np.sin(plain), known_sine))
-        return _times_allowed(tables, plain, rounded) <= 1.0
+        return _times_allowed(tables, ANGLE * plain, rounded) <= 1.0
 
     return next(filter(fits, rounds), rounds[4])
 
@@ -132,8 +132,9 @@ def _require_same_caches(encoding: RoPE, cosine: np.ndarray, sine: np.ndarray, r
     rows = _sampled(len(cosine), ROWS)
     rotation = encoding.rotation(rows)
     tables = ((rotation.cos, cosine[rows].astype(float)), (rotation.sin, sine[rows].astype(float)))
-    angles = rows[:, None] * np.array([float(frequency) for frequency in encoding.frequencies.exact()])
-    if _times_allowed(tables, angles, rounded) > 1.0:
+    frequencies = encoding.frequencies
+    off = rows[:, None] * (ANGLE * frequencies.radians() + frequencies.rounding())
+    if _times_allowed(tables, off, rounded) > 1.0:
         difference = max(np.abs(exact - table).max() for exact, table in tables)
         raise ValueError(
             f"caches must be those of {encoding!r:.120}; they differ by {difference:.2g}. "
@@ -146,8 +147,11 @@ def _sampled(count: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, min(most, count)).astype(int))
 
 
-def _times_allowed(tables: tuple[tuple[np.ndarray, np.ndarray], ...], angles: np.ndarray, rounded: float) -> float:
-    """Largest error of the stored cos and sin as a multiple of what is allowed; pairs of exact and stored tables."""
+def _times_allowed(tables: tuple[tuple[np.ndarray, np.ndarray], ...], off: np.ndarray, rounded: float) -> float:
+    """Largest error of the stored cos and sin, pairs of exact and stored tables, as a multiple of what is allowed.
+
+    `off` says how far each angle may be off, in radians.
+    """
     size = np.hypot(tables[0][0], tables[1][0])
-    allowed = ANGLE * angles * size + SMALLEST
+    allowed = off * size + SMALLEST
     return max(float((np.abs(exact - table) / (allowed + rounded * np.abs(exact))).max()) for exact, table in tables)
