@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import struct
-import time
 
 import numpy as np
 import pytest
@@ -63,13 +62,11 @@ CHEATS = {
 def test_what_cheats_does_not_pass(student, name):
     code, exit_code, message = CHEATS[name]
     limit = ("--seconds", "3") if "3 s" in message else ()
-    began = time.monotonic()
     ran = student(code, *limit)
     assert ran.code == exit_code, ran
     assert message in (ran.err if exit_code == 4 else ran.out)
     assert "right\n" not in ran.out
     assert len(ran.out + ran.err) < 12_000
-    assert time.monotonic() - began < 120
 
 
 def test_what_it_prints_goes_to_the_reader_escaped(student):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 
+from effort import calls_at_most
 from posenc import ALiBi, RelativeBias, T5Bias
 from posenc.diagnosis import diagnose
 from posenc.models import from_config
@@ -200,10 +200,9 @@ def test_two_planted_mistakes_are_named(case: str) -> None:
 
 @pytest.mark.parametrize("case", NEITHER)
 def test_what_is_outside_of_the_bank_is_not_named(case: str) -> None:
-    start = time.perf_counter()
-    found = asked(*NEITHER[case])
+    with calls_at_most():
+        found = asked(*NEITHER[case])
     assert (found.agree, found.findings) == (False, ())
-    assert time.perf_counter() - start < 20  # about one, on a machine that is not busy
 
 
 @pytest.mark.parametrize("case", HARMLESS)

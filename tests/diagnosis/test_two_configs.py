@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 
+from effort import calls_at_most
 from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, StepTemperature, T5Bias
 from posenc.diagnosis import diagnose
 from posenc.models import LayerGroup, ModelPositions
@@ -323,7 +323,6 @@ def test_there_are_as_many_as_are_promised() -> None:
 
 
 @pytest.mark.parametrize("case", ["three keys", "every layer of its own"])
-def test_two_configs_take_less_than_two_seconds(case: str) -> None:
-    began = time.process_time()
-    diagnose(*NEITHER[case])
-    assert time.process_time() - began < 2.0
+def test_two_configs_take_little_work(case: str) -> None:
+    with calls_at_most():
+        diagnose(*NEITHER[case])

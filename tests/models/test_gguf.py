@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import struct
-import time
 from dataclasses import replace
 
 import gguf
 import numpy as np
 import pytest
 
+from effort import calls_at_most
 from posenc import Partial, RoPE
 from posenc.diagnosis import diagnose
 from posenc.frequencies import Clipped, DynamicNTK, Geometric, Linear, Llama3, LongRoPE, Proportional, Resonance, YaRN
@@ -484,10 +484,8 @@ def test_hostile_files(tmp_path):
     for name, data in damaged.items():
         bad = tmp_path / f"{name}.gguf"
         bad.write_bytes(data)
-        began = time.process_time()
-        with pytest.raises(ValueError, match=r"^[^\n]* must be a GGUF file; [^\n]*$"):
+        with calls_at_most(), pytest.raises(ValueError, match=r"^[^\n]* must be a GGUF file; [^\n]*$"):
             from_gguf(bad)
-        assert time.process_time() - began < 1.0, name
 
 
 def a_file(*entries: bytes, tensors: tuple[bytes, ...] = ()) -> bytes:
