@@ -16,6 +16,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from posenc.models.config.fields import ATTENTION_KEYS
+
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "src" / "posenc" / "models" / "config" / "classes.json"
 #: Keys whose defaults matter to positions.
@@ -37,6 +39,8 @@ KEYS = re.compile(
     r"|^patch_stride$|^chunk_(length|left_context|right_context)$|^fifo_length$|^use_rel_pos$|^patching_"
     r"|^max_patch_length$"
 )
+#: Keys of attention that count as read by the classes that declare them, whatever their defaults.
+ON_ATTENTION = re.compile(rf"{ATTENTION_KEYS.pattern}|^layer_types$")
 #: Keys of older files next to rope_parameters, each with a value that no class has.
 OLDER_KEYS = {
     "rope_theta": 4321.0,
@@ -93,6 +97,9 @@ def row(kind: type) -> dict[str, Any] | None:
         "config": kind.__name__,
         "defaults": {k: v for k, v in wanted.items() if v is not None and k != "rope_parameters"},
     }
+    also_reads = [name for name in declared if name not in found["defaults"] and ON_ATTENTION.search(name)]
+    if also_reads:
+        found["also_reads"] = sorted(also_reads)
     if names:
         found["names"] = names
     parts = {key: called(part) for key, part in kind.sub_configs.items()}

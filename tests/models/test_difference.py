@@ -103,10 +103,9 @@ def test_models_are_compared_layer_by_layer() -> None:
 
 
 DYNAMIC = LLAMA | {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}
-LONG_ROPE = LLAMA | {
-    "original_max_position_embeddings": 4096,
-    "rope_scaling": {"rope_type": "longrope", "short_factor": [1.0] * 32, "long_factor": [4.0] * 32, "factor": 2.0},
-}
+TRAINED = "original_max_position_embeddings"
+LISTS = {"short_factor": [1.0] * 32, "long_factor": [4.0] * 32}
+LONG_ROPE = LLAMA | {"rope_scaling": {"rope_type": "longrope", **LISTS, "factor": 2.0, TRAINED: 4096}}
 
 
 @pytest.mark.parametrize(
@@ -134,8 +133,8 @@ def test_other_roles_are_compared_at_every_length() -> None:
 
 
 def test_lists_of_which_no_length_takes_another_are_one_whatever_the_trained_length() -> None:
-    same = {"rope_scaling": LONG_ROPE["rope_scaling"] | {"short_factor": [4.0] * 32, "attention_factor": 1.0}}
-    first, second = (from_config(LONG_ROPE | same | {"original_max_position_embeddings": n}) for n in (4096, 2048))
+    same = LONG_ROPE["rope_scaling"] | {"short_factor": [4.0] * 32, "attention_factor": 1.0}
+    first, second = (from_config(LONG_ROPE | {"rope_scaling": same | {TRAINED: n}}) for n in (4096, 2048))
     assert diff(first, second).same
 
 

@@ -23,6 +23,7 @@ class ConfigClass:
         ignores: Keys of older files that do not count, though they stand next to missing rope_parameters.
         ignores_beside: The same next to rope_parameters or rope_scaling, by its key, where they are other keys.
         defaults: Of its other keys.
+        also_reads: Further keys on windows, logits and types of layers, whose defaults are null or do not matter here.
         names: Its spelling of common keys.
         parts: The keys of the configs inside it, and their model types.
         optional: Those of them that it does not fill in.
@@ -35,6 +36,7 @@ class ConfigClass:
     ignores: tuple[str, ...] = ()
     ignores_beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    also_reads: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()

@@ -34,6 +34,12 @@ NEUTRAL_KEYS = frozenset(
         "memory_attention_rope_k_sizes", "enable_temporal_pos_encoding_for_object_pointers", "sinusoidal_embeddings",
     }
 )  # fmt: skip
+#: Keys whose number is the size of a window or chunk, or a factor or bound of logits, by name.
+ATTENTION_KEYS = re.compile(
+    r"^(?!num_|.*(layer|pattern))(.*window|.*attention_chunk_size|local_attention"
+    r"|.*(attention|attn|qk|query|key)_(.*_)?(multiplier|scalar|scale_factor|scaling|softcapping|logit_cap)"
+    r"|.*softmax_scale)"
+)
 #: What else to do about a key that a model heeds, where from_config reads its file.
 OWN_READER = "; if the model heeds it, give from_config types=(ModelType(...),) that reads it"
 #: The longest list that a value may be.
@@ -115,24 +121,29 @@ class Fields:
         spellings = self._spellings(name)
         self._ask_for(*spellings)
         for source, keys, path in self._sources():
-            is_stated = False
-            for spelling in spellings:
-                if spelling in keys:
-                    is_stated = True
-                    if keys[spelling] is not None:
-                        return Value(name, immutable(path + spelling, keys[spelling]), source, path + spelling)
-            if is_stated:
-                return None
+            found = [
+                Value(name, immutable(path + spelling, keys[spelling]), source, path + spelling)
+                for spelling in spellings
+                if keys.get(spelling) is not None
+            ]
+            for other in found[1:]:
+                if source == "file" and other.value != found[0].value:
+                    self.mark_overridden(other, found[0])
+            if found or any(spelling in keys for spelling in spellings):
+                return found[0] if found else None
         return None
 
     def _spellings(self, name: str) -> tuple[str, ...]:
-        """A key as its class spells it, as posenc does, and as older files do."""
+        """A key as posenc spells it, as its class does, and as older files do, the one that counts first.
+
+        A class sets the common names of a key after its own, so that a common name counts where a file has both.
+        """
         names = self.config_class.names
-        spellings = {names.get(name, name): None, name: None}
-        for other, spelled in names.items():
-            if spelled == name:
-                spellings[other] = None
-        return (*spellings, *({self.older_names.get(name, name)} - spellings.keys()))
+        own = names.get(name, name)
+        common = [other for other, spelled in names.items() if spelled == own and other != own]
+        return tuple(
+            dict.fromkeys((*([name] if name in common else []), *common, own, self.older_names.get(name, own)))
+        )
 
     def _sources(self) -> tuple[tuple[Source, Mapping[str, Any], str], ...]:
         return (
@@ -203,6 +214,13 @@ class Fields:
         if value is not None:
             self.notes[not_read_by_class(self.where + name, value)] = None
 
+    def mark_overridden(self, value: Value, counting: Value | None) -> None:
+        """Note a value of the file where another counts; None where its class reads none of that name."""
+        if {value.name, value.key, value.key.removeprefix(self.where)} & self.options.waive:
+            self.mark_waived((value.key, value.value))
+        else:
+            self.notes[not_read_by_class(value.key, value.value, counting)] = None
+
     def unknown_keys(self) -> list[str]:
         """Keys of the file that concern positions and that no reader has read."""
         known = self.used | NEUTRAL_KEYS
@@ -214,6 +232,16 @@ class Fields:
             and key not in known
             and value is not None
             and not isinstance(value, dict)
+        ]
+
+    def idle_attention_keys(self) -> list[str]:
+        """Keys of the file that give attention a window or a factor in some class, and in this one are not read."""
+        known = self.config_class
+        read = {*self.used, *known.defaults, *known.also_reads, *known.names, *known.names.values()}
+        return [
+            key
+            for key, value in self.data.items()
+            if isinstance(key, str) and ATTENTION_KEYS.search(key) and type(value) in (int, float) and key not in read
         ]
 
     def notes_of_unknown_keys(self, neutral: Iterable[str], waive: Iterable[str]) -> tuple[Waived, ...]:
@@ -284,14 +312,20 @@ def waived_notes(keys: Iterable[tuple[str, Any]]) -> tuple[Waived, ...]:
     return tuple(Waived(f"{key_and_value(key, value)} is waived") for key, value in keys)
 
 
-def not_read_by_class(key: str, value: Any) -> Idle:
-    """Make a note on a key that the class of a file does not read.
+def not_read_by_class(key: str, value: Any, counting: Value | None = None) -> Idle:
+    """Make a note on a key that the class of a file does not read, and on the value that counts in its place.
 
     Example:
         >>> not_read_by_class("text_config.is_causal", True)
         'text_config.is_causal = True is not read by its class'
+        >>> not_read_by_class("n_embd", 64, Value("hidden_size", 32, "file", "hidden_size"))
+        'n_embd = 64 is not read by its class, which reads hidden_size = 32'
     """
-    return Idle(f"{key_and_value(key, value)} is not read by its class")
+    note = f"{key_and_value(key, value)} is not read by its class"
+    if counting is None:
+        return Idle(note)
+    reads = "takes its default" if counting.source == "class default" else "reads"
+    return Idle(f"{note}, which {reads} {key_and_value(counting.key, counting.value)}")
 
 
 def key_and_value(key: str, value: Any) -> str:

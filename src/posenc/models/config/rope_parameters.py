@@ -8,9 +8,9 @@ from typing import Any
 
 from posenc.core import validation
 from posenc.frequencies import DynamicNTK, Linear, Llama3, LongRoPE, Proportional, Scaling, YaRN
-from posenc.models.config.config_classes import ConfigClass, nested
+from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, nested
 from posenc.models.config.fields import Fields, immutable
-from posenc.models.model_positions import Source, Value
+from posenc.models.model_positions import Plain, Source, Value
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,9 @@ def one_rotation(
                 f"{fields.where}{name}.rope_theta must be in the file, since its class fills in none there; got "
                 f"{validation.shown(stated[0])}. Add it."
             )
-        return _frozen(_completed(fields, rope, _defaults(known.filled), keys, known))
+        values = _completed(fields, rope, _defaults(known.filled), keys, known)
+        note_overridden(fields, values, _beside_scaling(fields, name))
+        return _frozen(values)
     absent = (None if fields.states("rope_parameters") else _defaults(known.absent)) or _defaults(known.filled)
     return _frozen(_completed(fields, {}, absent, keys, known))
 
@@ -203,26 +205,56 @@ def rope_values(rope: Mapping[str, Any], source: Source, path: str, *, older_typ
     return values
 
 
+def _beside_scaling(fields: Fields, name: str) -> tuple[Value, ...]:
+    """Return the values of a rope_parameters next to rope_scaling, which counts in its place."""
+    beside = fields.data.get("rope_parameters") if name == "rope_scaling" else None
+    if not isinstance(beside, Mapping) or nested(beside):
+        return ()
+    return tuple(rope_values(beside, "file", f"{fields.where}rope_parameters.").values())
+
+
+def note_overridden(fields: Fields, counting: Mapping[str, Value], stated: Iterable[Value]) -> None:
+    """Note the values of a file that do not count, since it says otherwise elsewhere or its class reads none there."""
+    for value in stated:
+        one = replace(value, name="rope_type") if value.name == "type" else value
+        counts = counting.get(one.name)
+        if one.source != "file" or one.value is None or (counts is not None and counts.source == "caller"):
+            continue
+        if counts is None or _current(one) != _current(counts):
+            fields.mark_overridden(one, counts)
+
+
+def _current(value: Value) -> Plain:
+    """Return a value with a rope_type under its name of today."""
+    return OLDER_TYPES.get(str(value.value), value.value) if value.name == "rope_type" else value.value
+
+
 def _completed(
     fields: Fields, rope: Mapping[str, Value], filled: Mapping[str, Value], keys: Mapping[str, str], known: ConfigClass
 ) -> dict[str, Value]:
     """Complete rope values from keys next to the rope dict and from class defaults; a null in the file stays null."""
-    values = dict(rope)
+    values, beside = dict(rope), []
     for name, key in keys.items():
         if key in fields.options.stated or (name not in values and fields.states(key)):
             values[name] = replace(fields.require(key), name=name)
         elif name not in values and key in fields.data:
             values[name] = Value(name, None, "file", fields.where + key)
+        elif (outer := fields.get(key, listed=False)) is not None:
+            beside.append(replace(outer, name=name))
         fields.mark_used(key)
     values |= {name: value for name, value in filled.items() if name not in values}
     if "rope_theta" not in values and (outer := fields.get("rope_theta", listed=False)) is not None:
         values["rope_theta"] = outer
     if "rope_theta" not in values and "rope_theta" in (defaults := _defaults(known.absent)):
         values["rope_theta"] = defaults["rope_theta"]
-    # A class or file that keeps the trained length next to the dict means that one, whatever the dict says.
+    # A class that keeps the trained length next to the dict means that one, whatever the dict says; others read none.
     trained = fields.get(TRAINED, listed=False)
     if trained is not None and _frozen(values).rope_type in ("llama3", "yarn", "longrope"):
-        values[TRAINED] = trained
+        if trained.source == "caller" or known is UNKNOWN_CLASS or TRAINED in known.defaults:
+            values[TRAINED] = trained
+        else:
+            beside.append(trained)
+    note_overridden(fields, values, (*rope.values(), *beside))
     return values
 
 
@@ -249,8 +281,21 @@ def rotation_by_layer_type(
         of_file = validation.instance(path, stated.get(layer_type) or {}, Mapping, "a JSON object")
         values = rope_values(of_file, source, f"{path}.", older_type=older_type)
         ropes[layer_type] = _of_layer_type(fields, layer_type, values, layer_type in stated, older)
+    _note_older_bases(fields, ropes, older)
     fields.mark_used(*(base.key for base in older.values() if base.key))
     return ropes
+
+
+def _note_older_bases(
+    fields: Fields, ropes: Mapping[str, RopeParameters | None], older: Mapping[str, OlderBase]
+) -> None:
+    """Note a base next to the objects of the layer types that is the base of none of those it could be."""
+    for key in {base.key for base in older.values() if base.key}:
+        mine = [rope for name, rope in ropes.items() if rope and name in older and older[name].key == key]
+        bases = [base for rope in mine if (base := rope.get("rope_theta")) is not None]
+        outer = fields.get(key, listed=False)
+        if outer is not None and bases and all(base.value != outer.value for base in bases):
+            note_overridden(fields, {key: bases[0]}, [outer])
 
 
 def _require_object_for_each_type(
@@ -282,8 +327,10 @@ def _of_layer_type(
 ) -> RopeParameters:
     known, base = fields.config_class, older.get(layer_type, OlderBase("rope_theta"))
     scaling = fields.json_object("rope_scaling") if base.scaled else None
+    of_file = [*values.values()]
     if scaling is not None:
-        values |= rope_values(*scaling, f"{fields.where}rope_scaling.", older_type=False)
+        values = values | rope_values(*scaling, f"{fields.where}rope_scaling.", older_type=False)
+        of_file += values.values()
     if base.key and (base.key in fields.options.stated or ("rope_theta" not in values and fields.states(base.key))):
         values["rope_theta"] = replace(fields.require(base.key), name="rope_theta")
     filled = (known.filled if stated or scaling is not None else known.absent) or {}
@@ -295,6 +342,7 @@ def _of_layer_type(
     beside = (stated or scaling is not None) and share not in values and fields.states(share)
     if beside or share in fields.options.stated:
         values[share] = fields.require(share)
+    note_overridden(fields, values, of_file)
     return _frozen(values)
 
 

@@ -15,6 +15,7 @@ from posenc.models.config.rope_parameters import (
     TRAINED,
     OlderBase,
     RopeParameters,
+    note_overridden,
     one_rotation,
     rope_values,
     rotation_by_layer_type,
@@ -196,7 +197,9 @@ def base_in_attn_config(fields: Fields, types: tuple[str, ...]) -> LayerRotation
     if attention is not None and attention[0].get("rope_theta") is not None:
         key = f"{fields.where}attn_config.rope_theta"
         stated = Value("rope_theta", attention[0]["rope_theta"], attention[1], key)
-        rope = rope if "rope_theta" in fields.options.stated else rope.updated(stated)
+        if "rope_theta" not in fields.options.stated:
+            note_overridden(fields, {"rope_theta": stated}, [one for one in rope.values if one.name == "rope_theta"])
+            rope = rope.updated(stated)
     return (rope,) * len(types)
 
 

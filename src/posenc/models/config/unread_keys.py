@@ -18,8 +18,8 @@ from posenc.models.config.fields import (
 )
 from posenc.models.config.model_type import ModelType, unsupported_values
 from posenc.models.config.rope_parameters import KNOWN_KEYS
-from posenc.models.config.window_rules import schedules
-from posenc.models.notes import NotRead
+from posenc.models.config.window_rules import WINDOW_NAMES, schedules
+from posenc.models.notes import AsStated, NotRead
 
 #: The name of a key, its place in the file, and its value.
 Key = tuple[str, str, Any]
@@ -30,13 +30,21 @@ _WITHOUT_FIELD = frozenset(
         "long_mscale", "mla_use_nope", "rotary_emb_base", "rotary_pct", "short_mscale", "xdrope_section",
     }
 )  # fmt: skip
+#: Keys by which transformers 5.23.0 chooses the layers of a cache where a config has no layer_types, the first first.
+CACHE_KEYS = ("sliding_window", "attention_chunk_size")
+WINDOW_OF_CACHES = (
+    "its class has no such key, and shows a query all keys in one pass; generation in transformers 5.23.0 makes a "
+    "cache of this window all the same"
+)
 
 
 @lru_cache(maxsize=1)
 def keys_of_classes() -> frozenset[str]:
     """Every key that some class of transformers reads."""
     keys = {
-        key for known in config_classes().values() for key in (*known.defaults, *known.names, *known.names.values())
+        key
+        for known in config_classes().values()
+        for key in (*known.defaults, *known.also_reads, *known.names, *known.names.values())
     }
     return frozenset(keys) | KNOWN_KEYS | _WITHOUT_FIELD
 
@@ -50,11 +58,29 @@ def notes_of_unread_keys(fields: Fields, row: ModelType, model_type: str) -> tup
     problems = unsupported_values(fields, row)
     may_count = [key for key in keys if key in problems or key in known.defaults or key in known.names]
     refuse_unknown_keys(may_count, fields.options.waive, fields.where, problems, remedy=OWN_READER)
-    waived = {key for key in keys if {key, fields.where + key} & fields.options.waive}
-    fields.mark_waived(*((fields.where + key, fields.data[key]) for key in keys if key in waived))
-    idle = [key for key in schedules(fields.data) if key not in {*fields.used, *known.defaults, *keys}]
-    left = [(key, fields.where + key, fields.data[key]) for key in (*keys, *idle) if key not in waived]
-    return unread(left) if known is not UNKNOWN_CLASS else of_unknown_type(model_type, left[: len(left) - len(idle)])
+    attention = fields.idle_attention_keys()
+    schedule = [key for key in schedules(fields.data) if key not in {*fields.used, *known.defaults}]
+    if known is UNKNOWN_CLASS:  # `note_of_unknown_windows` names the others
+        attention, schedule = [key for key in attention if not WINDOW_NAMES.search(key)], []
+    stated = [(key, fields.where + key, fields.data[key]) for key in dict.fromkeys((*keys, *attention, *schedule))]
+    left = [one for one in stated if not {*one[:2]} & fields.options.waive]
+    fields.mark_waived(*(one[1:] for one in stated if one not in left))
+    if known is UNKNOWN_CLASS:
+        return of_unknown_type(model_type, left)
+    kept = _kept_by_caches(fields, row)
+    return (*unread(one for one in left if one[0] != kept), *(_of_caches(*one) for one in left if one[0] == kept))
+
+
+def _kept_by_caches(fields: Fields, row: ModelType) -> str | None:
+    """Return the key of a window that caches of transformers heed, though the class of the file knows none."""
+    known = fields.config_class
+    if row.part != "text" or fields.states("layer_types") or "layer_types" in {*known.defaults, *known.also_reads}:
+        return None
+    return next((key for key in CACHE_KEYS if key in fields.idle_attention_keys()), None)
+
+
+def _of_caches(key: str, place: str, value: Any) -> AsStated:
+    return AsStated(f"{key_and_value(place, value)}: {WINDOW_OF_CACHES}")
 
 
 def unread(keys: Iterable[Key]) -> tuple[str, ...]:
