@@ -68,6 +68,40 @@ def test_a_query_head_that_shares_its_keys_is_read_too(head: int, monkeypatch: p
     assert not traced_run(model, lambda model: in_chunks(model, 8)).check().agree
 
 
+@pytest.mark.parametrize(("channels", "name"), [(slice(None), "rows not written"), ([3, 11], "some differ")])
+def test_rows_and_pairs_of_zeros_are_no_positions(channels: Any, name: str) -> None:
+    """Zero fits every angle: a kernel that left rows unwritten had every position that it was to have."""
+    model = built("llama")
+    own = model.model.rotary_emb.forward
+
+    def unwritten(x: Any, position_ids: Any) -> Any:
+        tables = [table.clone() for table in own(x, position_ids)]
+        for table in tables:
+            table[:, 5:9, channels] = 0
+        return tuple(tables)
+
+    model.model.rotary_emb.forward = unwritten
+    traced = traced_run(model, lambda model: model(drawn(2, 24)))
+    found = traced.check()
+    assert "layers 0-2: q and k at 0-4 ? 9-23; " in str(traced)
+    assert [finding.name for finding in found.findings] == [name]
+    assert found.compared.startswith("positions of 40 tokens in 1 call, by rotations in 3 places")
+    assert found.not_compared == (
+        "positions of 8 tokens in layers 0-2, from token 5 of row 0 in call 0 on: the vectors show none",
+    )
+
+
+def test_queries_of_zeros_show_no_position() -> None:
+    model = built("llama")
+    torch.nn.init.zeros_(model.model.layers[1].self_attn.q_proj.weight)
+    found = traced_run(model, lambda model: in_chunks(model, 8, new=2)).check()
+    assert (found.agree, found.exit_code) == (True, 3)
+    assert found.compared.startswith("positions of 0 tokens in 5 calls")
+    assert found.not_compared == (
+        "positions of 52 tokens in layer 1, from token 0 of row 0 in call 0 on: the vectors show none",
+    )
+
+
 @pytest.mark.parametrize("model_type", ["llama", "mistral", "gemma3_text"])
 def test_padding_is_known_where_a_static_cache_takes_a_mask_for_each_type_of_layer(model_type: str) -> None:
     named = {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False, "cache_implementation": "static"}

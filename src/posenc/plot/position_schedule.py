@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posenc.core import validation
-from posenc.diagnosis.tracing.position_trace import PositionTrace, places_together
+from posenc.diagnosis.tracing.position_trace import PositionTrace
+from posenc.diagnosis.tracing.trace_records import places_together
 from posenc.plot import canvas
 from posenc.plot.fonts import literal
 

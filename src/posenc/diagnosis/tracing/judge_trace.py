@@ -13,6 +13,7 @@ from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence, longest_with
 from posenc.diagnosis.tracing.judge_visible import judge_visible
+from posenc.diagnosis.tracing.tokens_compared import tokens_compared
 from posenc.diagnosis.tracing.trace_causes import WrongPositions, cause_of
 from posenc.diagnosis.tracing.trace_records import TracedLayer, TraceRecord
 from posenc.diagnosis.tracing.wanted_positions import WantedPositions, group_of
@@ -50,29 +51,16 @@ def judge_trace(record: TraceRecord) -> Diagnosis:
     findings = [first] if first else []
     findings += _unexplained(record) if not first else []
     findings += list(_amplitudes(record))
-    visible = judge_visible(record)
+    visible, tokens = judge_visible(record), tokens_compared(record, wanted)
     findings += visible.findings
     not_compared = (*map(str, record.model.not_read), *dict.fromkeys(record.not_seen), *_not_traced(record))
     return Diagnosis(
         not findings,
         tuple(dict.fromkeys(findings)),
         notes=tuple(wanted.notes()),
-        compared=_compared(record, visible.compared),
-        not_compared=(*not_compared, *visible.not_compared),
+        compared=tokens.compared(record, visible.compared),
+        not_compared=(*not_compared, *tokens.not_compared, *visible.not_compared),
     )
-
-
-def _compared(record: TraceRecord, visible: int) -> str:
-    """Describe what was compared: tokens, calls, kinds of evidence and places."""
-    tokens = sum(int(call.new.sum()) for call in record.calls)
-    seen = [layer for layer in record.layers if layer.kind != "none"]
-    layers = {(layer.part, layer.layer) for layer in seen}
-    kinds = {"rotation": "rotations", "rows": "rows of tables", "biases": "distances of biases"}
-    what = " and ".join(words for kind, words in kinds.items() if any(layer.kind == kind for layer in seen))
-    masks = f", and what queries see in {visible} layers" if visible else ""
-    calls = f"{len(record.calls)} call" + ("s" if len(record.calls) != 1 else "")
-    places = f"{len(layers)} place" + ("s" if len(layers) != 1 else "")
-    return f"positions of {tokens} tokens in {calls}, by {what or 'nothing'} in {places}{masks}"
 
 
 def _first_wrong(record: TraceRecord, wanted: WantedPositions) -> Finding | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc.core import text_lines
 from posenc.diagnosis.tracing.judge_trace import judge_trace
-from posenc.diagnosis.tracing.trace_records import TracedCall, TracedLayer, TraceRecord
+from posenc.diagnosis.tracing.trace_records import TracedCall, TracedLayer, TraceRecord, places_together
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.model_positions import layer_ranges
 
@@ -105,19 +105,6 @@ class PositionTrace(TraceRecord, text_lines.Lines):
             seen = np.sort(last.slots[row][visible])
             words.append(f"the last query sees tokens {_ranges(seen)} ({len(seen)} of {len(last.slots[row])} slots)")
         return "; ".join(words)
-
-
-def places_together(names: list[str]) -> str:
-    """Write the places of layers in one line, numbers as runs.
-
-    Example:
-        >>> places_together(["layer 0", "layer 1", "layer 4", "vision layer 0"])
-        'layers 0-1, 4, vision layer 0'
-    """
-    texts = [name for name in names if name.startswith("layer ")]
-    numbers = tuple(int(name.removeprefix("layer ")) for name in texts)
-    others = [name for name in names if name not in texts]
-    return ", ".join([*([layer_ranges(tuple(sorted(numbers)))] if numbers else []), *others])
 
 
 def _runs(used: np.ndarray, real: np.ndarray) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from posenc.models.model_positions import ModelPositions
+from posenc.models.model_positions import ModelPositions, layer_ranges
 
 #: Slots of a cache that hold no token, and those whose key no token of the sequence wrote.
 EMPTY, FOREIGN = -1, -2
@@ -141,3 +141,16 @@ class TraceRecord:
             The layers, in the order in which they ran.
         """
         return [layer for layer in self.layers if layer.call == number]
+
+
+def places_together(names: Sequence[str]) -> str:
+    """Write the places of layers in one line, numbers as runs.
+
+    Example:
+        >>> places_together(["layer 0", "layer 1", "layer 4", "vision layer 0"])
+        'layers 0-1, 4, vision layer 0'
+    """
+    texts = [name for name in names if name.startswith("layer ")]
+    numbers = tuple(int(name.removeprefix("layer ")) for name in texts)
+    others = [name for name in names if name not in texts]
+    return ", ".join([*([layer_ranges(tuple(sorted(numbers)))] if numbers else []), *others])

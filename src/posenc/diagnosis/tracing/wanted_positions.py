@@ -93,6 +93,16 @@ class WantedPositions:
         call = self.record.calls[layer.call]
         return call.real if layer.kind == "biases" else call.new
 
+    def compared(self, layer: TracedLayer) -> np.ndarray:
+        """Mask of the call's tokens whose positions in this layer were read and compared, (batch, n)."""
+        call = self.record.calls[layer.call]
+        read = np.ones(call.new.shape, dtype=bool)
+        for used in (layer.queries, layer.keys):
+            if used.size:
+                meant = self.of(layer, used)
+                read &= False if meant is None else ~np.isnan(used - meant).any((1, 3))[:, -call.count :]
+        return read
+
     def _shift(self, call: TracedCall, module: str) -> np.ndarray:
         """Shift of every token that a call read, (batch, n, axes)."""
         shifts = self.shifts[call.sequence, module]

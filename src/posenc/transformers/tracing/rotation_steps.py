@@ -48,10 +48,14 @@ class RecoveredLayer(NamedTuple):
 
 
 class RecoveredSide(NamedTuple):
-    """Queries or keys of some layers: positions (layers, batch, groups, n, axes), and the factor of each layer."""
+    """Queries or keys of some layers: positions (layers, batch, groups, n, axes), and the factor of each layer.
+
+    `lost` says of each layer whether any token's rotation is explained by no position; a vector of zeros has none.
+    """
 
     positions: np.ndarray
     factors: list[float]
+    lost: list[bool]
 
 
 class ExpectedRotation(NamedTuple):
@@ -99,31 +103,35 @@ class RotationSteps:
         """Read layers of one shape."""
         sides = ([step.queries for step in steps], [step.keys for step in steps])
         queries, keys = (self._side(steps, side, expected) for side in sides)
-        real = ~np.isnan(expected).any(-1)[:, None]
         for number in range(len(steps)):
             read = queries.positions[number], keys.positions[number]
-            lost = any(bool((np.isnan(own).any(-1) & real).any()) for own in read)
+            lost = queries.lost[number] or keys.lost[number]
             yield RecoveredLayer(*read, (queries.factors[number], keys.factors[number]), lost)
 
     def _side(self, steps: list[RotationStep], vectors: list[Rotated], expected: np.ndarray) -> RecoveredSide:
         """Read the queries or the keys of layers of one shape."""
         meant, channels = steps[0].meant, self.pairs[steps[0].module][1]
         before, after = (torch.stack(each) if len(each) > 1 else each[0][None] for each in zip(*vectors, strict=True))
-        real, imaginary, lengths = _products(before, after, channels)
+        real, imaginary, squares = _products(before, after, channels)
+        lengths = squares.sum(-1)
         rounding = max(torch.finfo(after.dtype).eps / 2, FLOAT32)
         table = self._table(meant, expected, rounding, real)
         kept = real * table.cos + imaginary * table.sin
         turned = imaginary * table.cos - real * table.sin
-        explained = (turned.abs_() <= table.allowed * kept).all(-1) | table.padded
+        near = (turned.abs_() <= table.allowed * kept) & ((kept != 0) | (squares == 0))  # a zero fits every angle
+        explained = near.all(-1) & (lengths > 0) | table.padded
         factor = torch.where(table.padded | (lengths == 0), torch.nan, kept.sum(-1) / lengths)
         shape = (*explained.shape, expected.shape[-1])
-        positions = np.broadcast_to(expected[None, :, None], shape)
+        positions, lost = np.broadcast_to(expected[None, :, None], shape), [False] * len(steps)
         if not bool(explained.all()):
             products = torch.complex(real, imaginary).cpu().numpy()
             size = torch.from_numpy(np.abs(products).sum(-1)).to(lengths)
             factor = torch.where(torch.isnan(factor), factor, size / lengths)
-            positions = recovered_positions(products, meant, expected[None, :, None], rounding)
-        return RecoveredSide(positions, factor.flatten(1).nanmedian(1).values.tolist())
+            zero = (lengths == 0).cpu().numpy()
+            blank = zero | ((products == 0) & (squares > 0).cpu().numpy()).any(-1)
+            positions = recovered_positions(products, meant, np.where(blank[..., None], np.nan, positions), rounding)
+            lost = (np.isnan(positions).any(-1) & ~zero & ~table.padded.cpu().numpy()).any((1, 2, 3)).tolist()
+        return RecoveredSide(positions, factor.flatten(1).nanmedian(1).values.tolist(), lost)
 
     def _table(
         self, meant: PairRotation, expected: np.ndarray, rounding: float, like: torch.Tensor
@@ -142,14 +150,14 @@ class RotationSteps:
 def _products(
     before: torch.Tensor, after: torch.Tensor, channels: tuple[Channels, ...]
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Real and imaginary part of conj(before)·after of each pair, (..., pairs), and the squared length of before."""
+    """Real and imaginary part of conj(before)·after, and the squared length of before, of each pair, (..., pairs)."""
     wide = torch.promote_types(before.dtype, torch.float32)
     b1, b2, a1, a2 = (
         side[..., own].to(wide) for side, own in zip((before, before, after, after), channels, strict=True)
     )
     real = (b1 * a1).addcmul_(b2, a2)
     imaginary = (b1 * a2).addcmul_(b2, a1, value=-1)
-    return real, imaginary, (b1 * b1).addcmul_(b2, b2).sum(-1)
+    return real, imaginary, (b1 * b1).addcmul_(b2, b2)
 
 
 def _pairs_used(queries: Rotated, meant: PairRotation) -> tuple[int, tuple[Channels, ...]]:
