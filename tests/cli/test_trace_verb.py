@@ -25,6 +25,19 @@ wrong.model.rotary_emb.forward = lambda x, position_ids: own(x, position_ids - p
 
 def my_loop(model):
     model(torch.ones(1, 4, dtype=torch.long), position_ids=torch.arange(8, 12)[None])
+
+
+def broken(model):
+    print("{")
+    return my_loop(model) or {}["loss"]
+
+
+def leaves(model):
+    raise SystemExit(0)
+
+
+def too_wide(model):
+    model(torch.ones(1, 4, 4, dtype=torch.long))
 """
 
 
@@ -55,6 +68,22 @@ def test_ones_own_loop_is_traced(run):
     assert "mistake: offset of the rank" in run("mine.py:wrong", "--run", "mine.py:my_loop", "--offset", "8").out
     packed = run("mine.py:model", "--documents", "5", "7")
     assert (packed.code, "q and k at 0-4 0-6" in packed.out) == (0, True)
+
+
+def test_an_error_of_ones_own_function_is_told_from_a_fault_of_posenc(run):
+    def told(function, line, error):
+        got = run("mine.py:model", "--run", f"mine.py:{function}", "--json")
+        said = f"mine.py, line {line}: {error}. Your code raised it; its traceback is on stderr."
+        assert got.code == 2, got
+        assert json.loads(got.out) == {"verdict": "cannot be compared", "error": said}
+        assert f", line {line}, in {function}\n" in got.err, got.err
+        assert got.err.endswith(f"posenc trace: {said}\n")
+        assert f"{Path('src', 'posenc', 'cli')}" not in got.err
+
+    told("broken", 19, "KeyError: 'loss'")
+    told("leaves", 23, "SystemExit: 0")
+    wide = run("mine.py:model", "--run", "mine.py:too_wide")
+    assert (wide.code, "in too_wide\n" in wide.err, "fault of posenc" in wide.err) == (2, True, False), wide.err
 
 
 def test_an_audit_is_printed(posenc, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import tyro
 
 from posenc.cli.answer import Answer, Verb, attributes, of_report
 from posenc.cli.inputs import each_waived_has_an_effect, encoding_or_path
+from posenc.cli.user_run import running_code_of
 from posenc.cli.working import working
 from posenc.core import validation
 from posenc.core.doors import Encoding
@@ -92,7 +93,10 @@ class DoctorVerb(Verb):
             )
         if target is not None:
             tokens = TOKENS if self.tokens is None else validation.integer("tokens", self.tokens, 2, MOST_TOKENS)
-            return _captured(target, tokens) if _is_model(target) else target
+            if not _is_model(target):
+                return target
+            with running_code_of(self.actual):
+                return _captured(target, tokens)
         is_file = Path(self.actual).suffix in ARRAY_FILES
         return self.actual if is_file else encoding_or_path("actual", self.actual)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import tyro
 
 from posenc.cli.answer import Answer, Verb, of_report
+from posenc.cli.user_run import running_code_of
 from posenc.cli.working import working
 from posenc.diagnosis.code.user_file import load_target
 
@@ -38,6 +39,6 @@ class AuditVerb(Verb):
         model = load_target(self.model)
         from posenc.transformers import audit
 
-        with working("running the model in several ways, in float32 and in float64"):
+        with working("running the model in several ways, in float32 and in float64"), running_code_of(self.model):
             report = audit(model, length=self.length)
         return of_report(report, report.exit_code, verdict=report.verdict)

@@ -10,6 +10,7 @@ import tyro
 
 from posenc.cli.answer import Answer, Heading, Verb, headed
 from posenc.cli.inputs import each_waived_has_an_effect
+from posenc.cli.user_run import running_code_of
 from posenc.cli.working import working
 from posenc.core import validation
 from posenc.core.plain_file import write_whole
@@ -47,7 +48,7 @@ class TraceVerb(Verb):
     """The loaded model."""
 
     run_with: Annotated[str | None, tyro.conf.arg(name="run", metavar="FILE.py:FUNCTION")] = None
-    """A function that is given the model, and runs it; in place of drawn tokens."""
+    """A function that is given the model, and runs it; in place of drawn tokens. What it prints goes to stderr."""
 
     prompt: int | None = None
     """Tokens of the prompt; 24 if left out."""
@@ -110,7 +111,7 @@ class TraceVerb(Verb):
         from posenc.transformers import trace
 
         stated: dict[str, Any] = {"documents": self.documents or None, "offset": self.offset or 0, "waive": self.waive}
-        with torch.no_grad(), trace(model, **stated) as traced:
+        with torch.no_grad(), trace(model, **stated) as traced, running_code_of(self.run_with or self.model):
             function(model)
         return traced, traced.check()
 
