@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 
 from posenc.diagnosis import Mistake, explain
 from posenc.diagnosis.mistake import from_defaults, setting, with_fields
+from posenc.diagnosis.rotation.observed_table import ObservedTable
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage
 from posenc.encodings.rotates.rope import RoPE
 
 
@@ -104,3 +108,18 @@ def test_fields_are_changed_from_their_defaults_alone():
 @pytest.mark.parametrize("fields", [{"dim": 7}, {"no_such_field": 1}])
 def test_what_a_constructor_refuses_is_none(fields):
     assert with_fields(RoPE(dim=8), **fields) is None
+
+
+def test_a_candidate_is_compared_with_few_rows_of_a_long_table() -> None:
+    """A full table of 131,072 rows took minutes: its sizes were read again for each of thousands of candidates."""
+    angles = np.arange(65536)[:, None] * np.array([1.0, 0.01])
+    table = ObservedTable(np.cos(angles), np.sin(angles), np.arange(65536), "float32")
+    usage = RotationUsage(RoPE(dim=4))
+    assert table.fits(usage, exact=False)
+    assert table.attention_factor() == pytest.approx(1.0)
+    tracemalloc.start()
+    assert not table.fits(RotationUsage(RoPE(dim=4, base=500.0)), exact=False)
+    assert table.attention_factor() == pytest.approx(1.0)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < table.cos.nbytes / 8

@@ -106,10 +106,9 @@ class ObservedTable(AtPositions):
             return None
         angle_rounding = rotated_pairs(usage, "query", exact).angle_rounding[0]
         gap = np.maximum(np.abs(cos - self.cos[rows]), np.abs(sin - self.sin[rows]))
-        size = max(1.0, float(np.nanmax(np.abs(self.cos), initial=0.0)))
         used = used_positions(usage, self.positions[rows], "query")
         rounded = self._rounded(cos, sin) if exact else None
-        return comparison_of(gap, size, used, angle_rounding, self.dtype, of_values=OF_TABLE, rounded=rounded)
+        return comparison_of(gap, self._size, used, angle_rounding, self.dtype, of_values=OF_TABLE, rounded=rounded)
 
     def _rounded(self, cos: np.ndarray, sin: np.ndarray) -> np.ndarray | None:
         """How far rounding to a narrow type puts cosines and sines; None where they came in a wide one."""
@@ -123,6 +122,11 @@ class ObservedTable(AtPositions):
 
     def rotations(self, usage: RotationUsage, role: Role = "query") -> ObservedRotations | None:
         return self._rotations if rotated_pairs(usage, role).frequencies.shape[1] == self.cos.shape[1] else None
+
+    @cached_property
+    def _size(self) -> float:
+        """Size of the largest cosine, 1 or more: read once, since each candidate of a search is compared."""
+        return max(1.0, float(np.nanmax(np.abs(self.cos), initial=0.0)))
 
     @cached_property
     def _rotations(self) -> ObservedRotations:
@@ -164,5 +168,9 @@ class ObservedTable(AtPositions):
         return 2 * int(self.cos.shape[1])
 
     def attention_factor(self) -> float:
+        return self._attention_factor
+
+    @cached_property
+    def _attention_factor(self) -> float:
         lengths = np.hypot(self.cos, self.sin)
         return float(np.mean(lengths) if self.dtype in NARROW_TYPES else np.median(lengths))
