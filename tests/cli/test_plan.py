@@ -39,6 +39,8 @@ def test_the_plan_in_words(posenc, config):
         "llama-server",
     ):
         assert word in ran.out
+    assert "transformers, keys of config.json: {" in ran.out
+    assert ran.out.endswith("What to write for the other ways (dynamic, linear, as it is) is in --json, under ways.\n")
 
 
 def test_the_plan_as_json(posenc, config):
@@ -47,6 +49,8 @@ def test_the_plan_as_json(posenc, config):
     assert len(data["ways"]) == 6
     assert {band["name"] for band in data["ways"][0]["figures"]["bands"]} == {"fast", "middle", "slow"}
     assert data["least_base"] > 8192
+    for way in data["ways"]:
+        assert json.loads(way["snippets"]["transformers"])["max_position_embeddings"] in (2048, 8192)
 
 
 @pytest.mark.parametrize(

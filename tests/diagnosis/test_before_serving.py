@@ -77,6 +77,25 @@ def test_lengths():
     assert "the served file states no length" in str(preflight(bloom, bloom, length=9))
 
 
+def test_a_length_declared_beyond_what_yarn_reaches_is_named_and_does_not_count():
+    yarn = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32_768}
+    config = {**LLAMA, "rope_scaling": yarn, "max_position_embeddings": 131_072}
+    beyond = "the served file: 131,072 declared (file: max_position_embeddings), while its YaRN reaches 65,536"
+    for length, verdict in ((None, "differ"), (131_072, "differ"), (65_536, "agree")):
+        assert verdicts(config, config, length=length) == {"positions": "agree", "length": verdict}
+        assert beyond in str(preflight(config, config, length=length))
+    assert (
+        "YaRN reaches"
+        not in str(preflight(config, {**config, "max_position_embeddings": 65_536}, length=65_536)).split(
+            "the served file"
+        )[1]
+    )
+    llama3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192, "low_freq_factor": 1.0,
+              "high_freq_factor": 4.0}  # fmt: skip
+    stock = {**LLAMA, "rope_scaling": llama3, "max_position_embeddings": 131_072}
+    assert verdicts(stock, stock, length=131_072)["length"] == "agree"
+
+
 def test_a_scaling_that_depends_on_the_length_is_read_at_it():
     lists = {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
     phi = {**LLAMA, "model_type": "phi3", "original_max_position_embeddings": 4096,

@@ -37,7 +37,7 @@ def test_the_class_has_the_planned_frequencies(config: dict[str, Any], rotary: A
     texts = {name: dict(one.snippets).get("transformers") for name, one in plan.items() if name != "dynamic"}
     assert {name for name, text in texts.items() if text} == set(names)
     for name in names:
-        keys = json.loads(str(texts[name]).removeprefix("config.json: "))
+        keys = json.loads(str(texts[name]))
         made = rotary(AutoConfig.for_model(**(config | keys)))
         encoding = plan[name].candidate.encoding
         frequencies = [float(one) for one in encoding.frequencies.exact()]

@@ -21,13 +21,18 @@ CAPTION = (
     "disturbed, by which the ways are ordered; the largest change of the mean cosine at short distances; the factor of "
     "logits; the distance at which the sum of cosines turns negative. The order is a rule of thumb."
 )
+#: How many ways the page describes below its table.
+DETAILED = 3
+#: Names of snippets that are no command.
+WHERE = {"transformers": "transformers, keys of config.json"}
 
 
 @dataclass(frozen=True)
 class PlanVerb(Verb):
     """Rank ways for a model to reach a longer context.
 
-    Shows figures for each, what to tune, and what to write for transformers, vLLM and llama.cpp.
+    Shows figures for each; for the first three, and with --json for all, also what to tune, and what to write for
+    transformers, vLLM and llama.cpp.
 
     The figures are computed from the frequencies in the config; the order is a rule of thumb that small trained models
     agree with in the main (posenc extend); what to tune is what the method's authors say. None of it was measured on
@@ -92,13 +97,16 @@ def _lines(plan: ContextPlan) -> Iterator[str]:
     )
     yield ""
     yield CAPTION
-    for one in plan.candidates[:3]:
+    for one in plan.candidates[:DETAILED]:
         yield ""
         yield Heading(one.candidate.name)
         yield f"  pairs: {'; '.join(map(_band, one.figures.bands))}"
         yield f"  tune: {one.candidate.tune} ({one.candidate.source})"
-        yield from (Verbatim(f"  {engine}: {text}") for engine, text in one.snippets)
+        yield from (Verbatim(f"  {WHERE.get(engine, engine)}: {text}") for engine, text in one.snippets)
         yield f"  checked: {one.checked}"
+    if others := [one.candidate.name for one in plan.candidates[DETAILED:]]:
+        yield ""
+        yield f"What to write for the other ways ({', '.join(others)}) is in --json, under ways."
 
 
 def _row(rank: int, one: RankedCandidate) -> tuple[str, ...]:

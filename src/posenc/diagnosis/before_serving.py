@@ -18,8 +18,7 @@ from posenc.models.difference import EVERYTHING, EXIT_CODES, PARTLY, Verdict
 from posenc.models.draft import DraftCheck, check_draft
 from posenc.models.fingerprints import fingerprint
 from posenc.models.keys_that_differ import keys_that_differ
-from posenc.models.manifests.manifest_of_model import usable_length
-from posenc.models.manifests.manifest_record import UsableLength
+from posenc.models.manifests.manifest_of_model import declared_beyond_yarn, usable_length
 from posenc.models.model_positions import ModelPositions
 from posenc.models.reordered_rows import LLAMA_CPP, rotated_by
 
@@ -181,27 +180,31 @@ def _keys(one: ModelSource, other: ModelSource) -> dict[str, str]:
 
 def _lengths(one: ModelSource, other: ModelSource, length: int | None) -> list[PreflightCheck]:
     """Check that both sides support the served length."""
-    sides = {"trainer": usable_length(_model(one)), "served": usable_length(_model(other))}
-    needed = length if length is not None else sides["trainer"].positions if sides["trainer"] else None
+    sides = {"trainer": _model(one), "served": _model(other)}
+    stated = [of_trainer(_model(one)) for of_trainer in (usable_length, declared_beyond_yarn)]
+    needed = length if length is not None else max((one.positions for one in stated if one), default=None)
     if needed is None:
         return [PreflightCheck("length", PARTLY, ("the trainer states no length: give the one that is served",))]
-    found = [_length_of(name, usable, needed) for name, usable in sides.items()]
+    found = [_length_of(name, model, needed) for name, model in sides.items()]
     verdicts = {check.verdict for check in found}
     verdict: Verdict = "differ" if "differ" in verdicts else PARTLY if PARTLY in verdicts else EVERYTHING
     lines, repair = ([line for check in found for line in getattr(check, name)] for name in ("lines", "to_write"))
     return [PreflightCheck("length", verdict, tuple(lines), tuple(repair))]
 
 
-def _length_of(name: str, usable: UsableLength | None, needed: int) -> PreflightCheck:
-    """Check that one side supports `needed` tokens."""
+def _length_of(name: str, model: ModelPositions, needed: int) -> PreflightCheck:
+    """Check that one side supports `needed` tokens, and name a length that it declares beyond its YaRN."""
+    usable, beyond = usable_length(model), declared_beyond_yarn(model)
     if usable is None:
         return PreflightCheck(name, PARTLY, (f"the {name} file states no length",))
+    more = [f"the {name} file: {beyond}, while its YaRN reaches {usable.positions:,}"] if beyond else []
     if usable.positions >= needed:
-        return PreflightCheck(name, EVERYTHING, (f"the {name} file: {usable} for the {needed:,} that are served",))
+        line = f"the {name} file: {usable} for the {needed:,} that are served"
+        return PreflightCheck(name, EVERYTHING, (line, *more))
     ends = "its table ends there" if usable.kind == "table" else "it is neither trained nor scaled to more"
     line = f"the {name} file: {usable} of the {needed:,} that are served; {ends}"
     repair = f"serve {usable.positions:,} tokens, or extend the context: posenc plan FILE --length {needed}"
-    return PreflightCheck(name, "differ", (line,), (repair,))
+    return PreflightCheck(name, "differ", (line, *more), (repair,))
 
 
 def _draft(check: DraftCheck) -> PreflightCheck:

@@ -184,7 +184,8 @@ def plan_context(
         length: Positions to reach, from 2 to 4,194,304.
         typical: Positions of most inputs, for what is lost there; None for 4096, or `trained` if that is shorter.
         trained: Positions that the model takes as its file is; None for the file's max_position_embeddings, or the
-            length that its YaRN or Llama 3 scaling reaches, original · factor, where that is longer.
+            length that its YaRN or Llama 3 scaling reaches, original · factor, where that is longer, and of YaRN
+            where it is shorter too.
 
     Returns:
         The plan, the best candidate first.
@@ -254,9 +255,14 @@ def _length_of_file(group: LayerGroup, scaling: Scaling | None) -> tuple[int, st
             "trained must be given where the config states no length; got None. Add it: trained=8192, for example."
         )
     declared = validation.integer(value.key, value.value, 2, LONGEST)
-    if isinstance(scaling, YaRN | Llama3) and scaling.original * scaling.factor > declared:
-        reached = validation.integer("original · factor", round(scaling.original * scaling.factor), 2, LONGEST)
-        return reached, f"{type(scaling).__name__}: {scaling.original} positions times its factor {scaling.factor:g}"
+    if isinstance(scaling, YaRN | Llama3):
+        reached = round(scaling.original * scaling.factor)
+        if reached > declared or (reached < declared and isinstance(scaling, YaRN)):
+            reached = validation.integer("original · factor", reached, 2, LONGEST)
+            return (
+                reached,
+                f"{type(scaling).__name__}: {scaling.original} positions times its factor {scaling.factor:g}",
+            )
     return declared, str(value)
 
 

@@ -131,7 +131,7 @@ def _texts(config: Mapping[str, Any], target: Target) -> dict[str, str]:
     older = [name for name in OLDER_KEYS if name in text and (text[name] is None or name == TRAINED)]
     keys = {name: text[name] for name in ("max_position_embeddings", "rope_parameters", *older) if name in text}
     shown = json.dumps({"text_config": keys} if "text_config" in config else keys, ensure_ascii=False)
-    texts = {"transformers": f"config.json: {shown}"}
+    texts = {"transformers": shown}
     if not isinstance(target.new.scaling, DynamicNTK):  # vLLM takes it as constant, for factor · the trained length
         texts["vLLM"] = f"vllm serve MODEL --hf-overrides '{shown}' --max-model-len {target.length}"
     return texts | _for_llama_cpp(target)

@@ -13,6 +13,7 @@ from posenc.core import validation
 from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.core.rotation import Rotation
 from posenc.encodings.adds.learned import Learned
+from posenc.frequencies import YaRN
 from posenc.models.difference import ABSENT, encoding_fields
 from posenc.models.fingerprints import fingerprint
 from posenc.models.manifests.manifest_record import (
@@ -148,8 +149,8 @@ def _pairing(encoding: RotaryEncoding) -> Literal["adjacent", "halves"] | None:
 
 def _lengths(group: LayerGroup) -> Iterator[UsableLength]:
     """The usable lengths that a group states: of the file, of its scalings, of its tables."""
-    if group.length is not None:
-        yield UsableLength("declared", int(group.length.value), group.length.source, group.length.key)  # type: ignore[arg-type]
+    if (declared := _declared(group)) is not None and not _is_beyond_yarn(group):
+        yield declared
     for encoding in group.encodings:
         if isinstance(encoding, Learned):
             yield UsableLength("table", encoding.length - group.offset, "encoding", "length")
@@ -158,7 +159,37 @@ def _lengths(group: LayerGroup) -> Iterator[UsableLength]:
         if original is not None:
             yield UsableLength("trained", original, "encoding", "scaling.original")
         if original is not None and factor is not None:
-            yield UsableLength("scaled", int(original * factor), "encoding", "scaling.factor")
+            yield UsableLength("scaled", round(original * factor), "encoding", "scaling.factor")
+
+
+def _declared(group: LayerGroup) -> UsableLength | None:
+    if group.length is None:
+        return None
+    return UsableLength("declared", int(group.length.value), group.length.source, group.length.key)  # type: ignore[arg-type]
+
+
+def _is_beyond_yarn(group: LayerGroup) -> bool:
+    """Whether a group declares more positions than its YaRN reaches, which by its definition are original · factor.
+
+    Files of Llama 3.1 declare more than this product of their scaling, since its model was trained for more.
+    """
+    declared, scalings = _declared(group), [getattr(unwrapped(one), "scaling", None) for one in group.encodings]
+    reached = [round(one.original * one.factor) for one in scalings if isinstance(one, YaRN)]
+    return declared is not None and any(declared.positions > positions for positions in reached)
+
+
+def declared_beyond_yarn(model: ModelPositions) -> UsableLength | None:
+    """Return the length that the text of a model declares where its YaRN reaches less; None elsewhere.
+
+    Example:
+        >>> from posenc.models import from_config
+        >>> yarn = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32768}
+        >>> config = {"model_type": "llama", "max_position_embeddings": 131072, "rope_scaling": yarn}
+        >>> print(declared_beyond_yarn(from_config(config)))
+        131,072 declared (file: max_position_embeddings)
+    """
+    beyond = (group for group in model.groups if group.part == model.main_part and _is_beyond_yarn(group))
+    return next((_declared(group) for group in beyond), None)
 
 
 def _fields_of(record: Any) -> Parameters | None:
@@ -179,10 +210,13 @@ def _kind(note: str) -> NoteKind:
 def usable_length(model: ModelPositions) -> UsableLength | None:
     """The tokens that the text of a model takes, by what says so: the shortest table, else the longest length stated.
 
+    A length that is declared beyond what YaRN reaches does not count.
+
     Example:
         >>> from posenc.models import from_config
         >>> print(usable_length(from_config({"model_type": "gpt2"})))
         1,024 table (encoding: length)
     """
     groups = (group for group in model.groups if group.part == model.main_part)
-    return shortest_table_or_longest(length for group in groups for length in _lengths(group))
+    lengths, beyond = (length for group in groups for length in _lengths(group)), declared_beyond_yarn(model)
+    return shortest_table_or_longest(one for one in lengths if beyond is None or one.kind != "declared")
