@@ -50,6 +50,20 @@ def test_keys_of_the_configs_in_records_are_waived(posenc, files):
         assert f"waive must name keys of the config that posenc would otherwise reject; got {key!r}" in ran.err
 
 
+def test_the_help_says_what_may_be_compared_and_a_manifest_is(posenc, files):
+    described = " ".join(posenc("doctor", "--help").out.replace("│", " ").split())
+    for side in (
+        "a manifest of `posenc manifest`",
+        "the folder of a checkpoint or a .gguf file, whose rows are compared",
+    ):
+        assert side in described
+    (files / "manifest.json").write_text(posenc("manifest", "a.json", "--json").out)
+    assert (posenc("doctor", "a.json", "manifest.json").code, posenc("doctor", "b.json", "manifest.json").code) == (
+        0,
+        1,
+    )
+
+
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -31,14 +31,15 @@ FIRST_WORD = 10
 class DoctorVerb(Verb):
     """Compare two configs, or a config with a running implementation, and name the known mistake behind a difference.
 
-    The second may be another config or encoding; arrays in an .npz or .safetensors file; or FILE.py:NAME, a torch
-    module of your own, or a loaded model of transformers, which runs over drawn tokens (posenc runs the file). Two .npz
-    files that posenc.diagnosis.Capture saved are compared too. Arrays are inv_freq; cos and sin, or a cos_sin_cache; q
-    and q_rotated, k and k_rotated; or q, k and logits or probabilities, whose mask shows the window; with positions
-    where they are not 0, 1, 2, ...; for ALiBi and T5, bias, or q, k and logits of all heads, and the table; for
-    positions that are added, table, or embeddings and hidden_states. Mistakes are tried alone, then of some heads, rows
-    or one side, then in pairs. Differences that no logit can show are not flagged: other spellings, one shift of all
-    positions under a rotation, float32 rounding.
+    The second may be another config or encoding; a checkpoint's folder, a .gguf file or a manifest; arrays in an .npz
+    or .safetensors file; or FILE.py:NAME, a torch module of your own, or a loaded model of transformers, which runs
+    over drawn tokens (posenc runs the file). Two .npz files that posenc.diagnosis.Capture saved are compared too.
+    Arrays are inv_freq; cos and sin, or a cos_sin_cache; q and q_rotated, k and k_rotated; or q, k and logits or
+    probabilities, whose mask shows the window; with positions where they are not 0, 1, 2, ...; for ALiBi and T5, bias,
+    or q, k and logits of all heads, and the table; for positions that are added, table, or embeddings and
+    hidden_states. Mistakes are tried alone, then of some heads, rows or one side, then in pairs; those that would
+    explain almost anything beside another are tried alone. Differences that no logit can show are not flagged: other
+    spellings, one shift of all positions under a rotation, float32 rounding.
 
     Exit code: 0 when they agree in everything that positions are, 1 when they differ, 2 when they cannot be compared, 3
     when they agree in what was compared; what was not is listed, with what to give so that it is.
@@ -50,10 +51,12 @@ class DoctorVerb(Verb):
     """
 
     expected: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|CONFIG")]
-    """What is expected: an encoding, a config.json, its folder, or a .gguf file."""
+    """What is expected: an encoding, a config.json, its folder, a .gguf file, or a manifest of `posenc manifest`."""
 
     actual: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|CONFIG|ARRAYS|MODULE")]
-    """The implementation to check."""
+    """The implementation to check: an encoding; a config.json or a manifest; the folder of a checkpoint or a .gguf
+    file, whose rows are compared too if the first is a folder with weights; an .npz or .safetensors file of arrays; or
+    FILE.py:NAME, a torch module or a loaded model."""
 
     layer: int | None = None
     """The layer that the arrays belong to, where layers differ."""

@@ -36,8 +36,8 @@ def diagnose(
 ) -> Diagnosis:
     """Compare an implementation with what is meant, and name the known mistake behind a difference.
 
-    Known mistakes are tried alone and in pairs. What no logit shows is no difference: other spellings, one shift of all
-    positions under a rotation, float32 rounding.
+    Known mistakes are tried alone, most of them in pairs. What no logit shows is no difference: other spellings, one
+    shift of all positions under a rotation, float32 rounding.
 
     Args:
         expected: An encoding, what `from_config` returns, or a config (a dict, or the path of its file or folder). A

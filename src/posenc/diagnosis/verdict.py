@@ -73,7 +73,7 @@ class Diagnosis(text_lines.Lines):
             lines = [line for finding in self.findings for line in finding.lines()]
             lines += [BESIDE, *self.worst] if self.worst else []
         else:
-            lines = ["they differ, and none of the known mistakes explains it, alone or in pairs"]
+            lines = ["they differ, and none of the known mistakes explains it, alone or in the pairs tried"]
             lines += self.worst
             lines += [] if self.difference is None else replace(self.difference, not_compared=(), notes=()).lines()[1:]
         compared = [f"compared: {self.compared}"] if self.compared else []
