@@ -157,6 +157,10 @@ def test_an_interrupt_exits_with_130(posenc, monkeypatch):
     monkeypatch.setattr(module.ListVerb, "run", stop)
     assert posenc("list") == (130, "", "posenc list: stopped.\n")
     assert posenc("list", "--json").data == {"error": "stopped."}
+    module = importlib.import_module("posenc.cli.compare")
+    monkeypatch.setattr(module.CompareVerb, "run", stop)
+    said = "posenc compare: stopped. What is finished is kept: the same command goes on where it was.\n"
+    assert posenc("compare", "--tier", "smoke") == (130, "", said)
 
 
 def test_an_interrupt_while_the_program_loads_exits_with_130():

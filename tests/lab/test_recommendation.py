@@ -121,8 +121,8 @@ def test_a_run_no_longer_than_a_warm_up_has_no_verdict():
     assert says(trained(51, **better))[0].startswith("loss (nats a token) at 8: take b.")
     sentence, verdicts = says(trained(12, **better))
     assert sentence == (
-        "loss (nats a token) at 8: no recommendation. No encoding learned anything: its 12 steps are too few to count, "
-        "no more than the warm-up of 50. Train for more --steps."
+        "loss (nats a token) at 8: no recommendation. No encoding learned anything, not even b with the best mean: its "
+        "12 steps are too few to count, no more than the warm-up of 50. Train for more --steps."
     )
     assert verdicts == [""]
     assert says(trained(50, **better))[1] == [""]
@@ -133,7 +133,7 @@ def test_a_loss_of_chance_has_no_verdict_however_clear_the_difference():
     for by, chance in ((0.0, 2.4), (0.02, 2.5), (0.03, 2.5)):
         setting = trained(chance=chance, a=lower(by - 0.5), b=lower(by))
         sentence, verdicts = says(setting)
-        assert "no recommendation. No encoding learned anything: its loss at 8, 2." in sentence
+        assert "No encoding learned anything, not even b with the best mean: its loss at 8, 2." in sentence
         assert f"is not shown to be 1 % below that of chance, {chance:.3f}. Train for more" in sentence
         assert verdicts == [""]
         assert set(learned_nothing(setting)) == {"a", "b"}

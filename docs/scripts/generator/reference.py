@@ -29,6 +29,10 @@ PACKAGES = {
     "posenc.testing": "The conformance suite",
 }
 #: Guides come before the reference in a search: its long pages hold most words.
+FILLED_IN = (
+    "In the repository these\npages hold names alone: building the site (`make docs`) writes the docstrings into them. "
+    "Python's `help()` shows the\nsame text: `import posenc; help(posenc.RoPE)`."
+)
 AFTER_GUIDES = "---\nsearch:\n  boost: 0.2\n---\n"
 #: Modules, and packages of modules, whose every public definition is listed.
 MODULES = {"posenc.jax.flax": "Flax", "posenc.lab": "What an encoding does to a model"}
@@ -61,7 +65,7 @@ def definition(module: str, name: str) -> str:
 def _index() -> str:
     lines = [f"- [`{name}`]({name}.md): {title}" for name, title in (PACKAGES | MODULES).items()]
     head = "# API reference\n\nEvery public name, its formula or task, arguments, shapes, units, errors and an example."
-    return f"{head}\n\n" + "\n".join(lines) + "\n"
+    return f"{head} {FILLED_IN}\n\n" + "\n".join(lines) + "\n"
 
 
 def _page(name: str, title: str, targets: list[str]) -> str:

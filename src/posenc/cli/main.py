@@ -34,6 +34,8 @@ UNJUDGED = 4
 #: Verbs that compare, and their verdict where they cannot, as --json prints it.
 COMPARISONS = ("check", "diff", "preflight", "doctor", "trace", "audit")
 CANNOT = "cannot be compared"
+#: Verbs that keep each result on disk as it comes, so that the same command goes on after a stop.
+RESUMED = ("compare", "extend", "claims", "frequencies")
 BUG = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -102,7 +104,7 @@ def _answered(verb: str, words: list[str], interrupts: Sequence[int]) -> int:
     try:
         return _run(verb, words)
     except KeyboardInterrupt:
-        return _failed(verb, words, "stopped.", INTERRUPTED)
+        return _stopped(verb, words)
     except BrokenPipeError:
         # Whoever read the output has gone: what is left goes nowhere, so that closing it says nothing either.
         with contextlib.suppress(OSError, ValueError):
@@ -110,7 +112,7 @@ def _answered(verb: str, words: list[str], interrupts: Sequence[int]) -> int:
         return BROKEN_PIPE
     except Exception as error:
         if interrupts:
-            return _failed(verb, words, "stopped.", INTERRUPTED)
+            return _stopped(verb, words)
         if isinstance(error, ValueError | TypeError | OSError | ImportError):
             return _failed(verb, words, _line(error), UNJUDGED if isinstance(error, UnjudgedError) else USAGE)
         last = traceback.extract_tb(error.__traceback__)[-1]
@@ -221,6 +223,12 @@ def _line(error: BaseException) -> str:
 def _as_option(advice: re.Match[str]) -> str:
     """Rewrite advice such as waive=('key', 'other') as command-line options: --waive key other."""
     return " ".join(["--waive", *(shlex.quote(key) for key in ast.literal_eval(advice["keys"]))])
+
+
+def _stopped(verb: str, words: list[str]) -> int:
+    """Say that Ctrl-C ended a verb, and how to go on where it keeps what it has done."""
+    more = " What is finished is kept: the same command goes on where it was." if verb in RESUMED else ""
+    return _failed(verb, words, f"stopped.{more}", INTERRUPTED)
 
 
 def _failed(verb: str, words: list[str], message: str, code: int) -> int:

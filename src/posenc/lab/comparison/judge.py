@@ -255,7 +255,7 @@ class Recommendation:
         if idle:
             everyone = len(self.untrained) == len(self.best + self.rivals + self.worse)
             ahead = f"{idle[0]} has {self._best_mean}, but learned nothing"
-            who = "No encoding learned anything" if everyone else ahead
+            who = f"No encoding learned anything, not even {idle[0]} with {self._best_mean}" if everyone else ahead
             return f"{self.measure}: no recommendation. {who}: {self.untrained[idle[0]]}. Train for more --steps."
         return self._among_trained()
 

@@ -197,7 +197,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         *,
         mask: Array | None = None,
     ) -> tuple[Tensor, AttentionCache]:
-        """Attend with new tokens behind those of a cache.
+        """Attend with new tokens behind those of a cache, which keeps every key, also those that left the window.
 
         Args:
             x: The new tokens, (batch, n, model_dim).
