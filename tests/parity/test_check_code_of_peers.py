@@ -95,6 +95,7 @@ def test_the_method_of_a_module_that_rotates_is_called_as_it_is_and_after_a_cast
         report = check_code(target)
         assert report.right, report
         assert "rotate_queries_or_keys" in report.form or "RotaryEmbedding" in report.form
+        assert "Of 128 channels it rotates the first 16 alone." in report.notes
     cast = check_code(RotaryEmbedding(dim=16).bfloat16().rotate_queries_or_keys)
     assert [finding.name for finding in cast.findings] == ["16-bit angles"]
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
+
 from posenc.core import arrays, validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
@@ -262,14 +264,31 @@ def _at_width(
     """The report with another width as well: compared, with a finding, or with a note where it is refused."""
     is_odd = bool(width % 2)
     try:
-        observed = probe(code, width, base, asked=asked).observed
+        probed_code = probe(code, width, base, asked=asked)
     except ValueError:
         return _with_remarks(report, f"It refuses width {width}.")
+    observed = probed_code.observed
     if isinstance(observed, ProbedBias) or observed.dim != width or (is_odd and observed.door == "rotates"):
         return report
+    is_told = probed_code.caller is not None and "dim" in probed_code.caller.call.form
+    if not is_told and (rotated := _first_channels_rotated(observed, base)):
+        return _with_remarks(report, f"Of {width} channels it rotates the first {rotated} alone.")
     other = judge_values(observed, base=base)
     report = replace(report, also_compared=(*report.also_compared, f"width {width}, {other.positions_in_words}"))
     return report if other.right else _with_remarks(report, *_wrong_at_width(other, observed, base))
+
+
+def _first_channels_rotated(observed: ObservedValues, base: float) -> int:
+    """How many channels, the first ones, rotate as they should where the others stay as they are; 0 otherwise.
+
+    What was made for one width, as a module is, may take wider vectors.
+    """
+    if observed.door != "rotates":
+        return 0
+    moved = np.flatnonzero((observed.values != np.eye(observed.dim)).any((0, 2)))
+    width = int(moved.max(initial=-1)) + 1
+    alone = replace(observed, values=observed.values[:, :width, :width])
+    return width if 0 < width < observed.dim and judge_values(alone, base=base).right else 0
 
 
 def _wrong_at_width(report: CodeReport, observed: ObservedValues, base: float) -> Iterator[Finding | str]:
