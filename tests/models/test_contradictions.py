@@ -41,8 +41,8 @@ CONTRADICTING: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "a trained length next to the object": (
         LLAMA | {"rope_scaling": YARN, "original_max_position_embeddings": 256},
         (
-            f"original_max_position_embeddings = 256 {BY_CLASS}, which reads "
-            "rope_scaling.original_max_position_embeddings = 512",
+            f"rope_scaling.original_max_position_embeddings = 512 {BY_CLASS}, which reads "
+            "original_max_position_embeddings = 256",
         ),
     ),
     "a share next to the object": (

@@ -8,7 +8,7 @@ from typing import Any
 
 from posenc.core import validation
 from posenc.frequencies import DynamicNTK, Linear, Llama3, LongRoPE, Proportional, Scaling, YaRN
-from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, nested
+from posenc.models.config.config_classes import ConfigClass, nested
 from posenc.models.config.fields import Fields, immutable
 from posenc.models.model_positions import Plain, Source, Value
 
@@ -247,13 +247,11 @@ def _completed(
         values["rope_theta"] = outer
     if "rope_theta" not in values and "rope_theta" in (defaults := _defaults(known.absent)):
         values["rope_theta"] = defaults["rope_theta"]
-    # A class that keeps the trained length next to the dict means that one, whatever the dict says; others read none.
+    # A class or file that keeps the trained length next to the dict means that one, whatever the dict says:
+    # transformers puts it into the dict when it computes frequencies, though not yet when it reads the file.
     trained = fields.get(TRAINED, listed=False)
     if trained is not None and _frozen(values).rope_type in ("llama3", "yarn", "longrope"):
-        if trained.source == "caller" or known is UNKNOWN_CLASS or TRAINED in known.defaults:
-            values[TRAINED] = trained
-        else:
-            beside.append(trained)
+        values[TRAINED] = trained
     note_overridden(fields, values, (*rope.values(), *beside))
     return values
 
