@@ -200,8 +200,6 @@ ONE: dict[str, tuple[Any, Any, str, str]] = {
         "causal mask", "behind them"),
     "the number of the head for the position": (MEANT, queries(np.stack([rotate(x, positions=np.full(130, head))
         for head, x in enumerate(Q_HEADS)]), Q_HEADS), "wrong axis", "head"),
-    "the same in more heads than tokens": (MEANT, queries(np.stack([rotate(x, positions=np.full(16, head))
-        for head, x in enumerate(MANY_HEADS)]), MANY_HEADS), "wrong axis", "head"),
     "a layer without positions that rotates": (NOPE, logits(), "NoPE layer rotated", ""),
     # a set of rows or heads
     "the factor from a row on": (YARN, rows(P >= 200, rotate(Q, YARN_RATES, factor=FACTOR), rotate(Q, YARN_RATES)),
@@ -327,9 +325,26 @@ def test_what_no_mistake_explains_is_said_soon(case: str) -> None:
     assert not found.findings, str(found)
 
 
-def test_axes_that_may_be_either_are_read_as_documented() -> None:
-    there = queries(rotate(Q_HEADS).swapaxes(0, 1), Q_HEADS.swapaxes(0, 1))
-    found = diagnose(MEANT, there)
-    assert not found.agree
-    assert "layout='bthd'" in found.notes[-1]
-    assert diagnose(MEANT, there, layout="bthd").agree
+@pytest.mark.parametrize(("base", "outcome"), [(1e4, "they agree"), (500.0, "the mistake is 'base'")])
+def test_axes_that_may_be_either_are_not_guessed_where_that_decides(base: float, outcome: str) -> None:
+    turned = rotate(Q_HEADS, rotary.frequencies(D, base))
+    there = queries(turned.swapaxes(0, 1), Q_HEADS.swapaxes(0, 1))
+    with pytest.raises(ValueError, match=f"^layout must say which axis .*, as .tokens, heads, dim. {outcome}. Give"):
+        diagnose(MEANT, there)
+    assert [one.name for one in diagnose(MEANT, there, layout="bthd").findings] == ["base"] * (base != 1e4)
+
+
+def test_more_heads_than_tokens_need_a_layout_where_the_head_is_taken_for_the_position() -> None:
+    turned = np.stack([rotate(x, positions=np.full(16, head)) for head, x in enumerate(MANY_HEADS)])
+    with pytest.raises(ValueError, match=r"^layout must say which axis"):
+        diagnose(MEANT, queries(turned, MANY_HEADS))
+    (finding,) = diagnose(MEANT, queries(turned, MANY_HEADS), layout="bhtd").findings
+    assert finding.name == "wrong axis"
+    tokens_first = queries(rotate(MANY_HEADS).swapaxes(0, 1), MANY_HEADS.swapaxes(0, 1))
+    assert "layout='bthd' reads them as" in diagnose(MEANT, tokens_first).notes[-1]
+
+
+def test_heads_that_are_joined_are_refused() -> None:
+    joined = (np.concatenate(list(x), -1) for x in (rotate(Q_HEADS), Q_HEADS))
+    with pytest.raises(ValueError, match=r"^q and k must have an axis of heads; got shape \(130, .*layout='bthd'\.$"):
+        diagnose(MEANT, queries(*joined))

@@ -13,7 +13,6 @@ import pytest
 from diagnosis import rotary_implementation as rotary
 from posenc import ALiBi, RoPE, Sinusoidal
 from posenc.diagnosis import Diagnosis, diagnose
-from posenc.diagnosis.judge_arrays import EITHER_FIRST
 
 N, D, HEADS = 40, 64, 8
 P = np.arange(N)
@@ -137,6 +136,7 @@ def test_tokens_that_share_a_shift_stand_in_other_rows_of_a_cache() -> None:
     assert "positions are shifted by 7" in str(verdict)
     assert not diagnose(ROPE, cache | later | {"k_rotated": rotated(K)}).agree
     tokens_first = {name: x.swapaxes(0, 1) for name, x in ({"q": Q, "k": K} | later).items()}
-    assert EITHER_FIRST in diagnose(ROPE, cache | tokens_first).notes
+    with pytest.raises(ValueError, match=r"^layout must say which axis of q and k holds the tokens; got None"):
+        diagnose(ROPE, cache | tokens_first)
     wrong = np.concatenate([wave(P[:, None] * WRONG_RATES) for wave in (np.cos, np.sin)], -1)
     assert not diagnose(ROPE, cache | later | {"cos_sin_cache": wrong}).agree

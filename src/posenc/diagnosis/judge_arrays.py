@@ -6,37 +6,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from posenc.core.doors import Encoding
 from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.causal_types import CAUSAL_TYPES
 from posenc.diagnosis.judge_hidden_states import judge_learned_rows, with_added_vectors
 from posenc.diagnosis.judge_masks import judge_mask
 from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
-from posenc.diagnosis.mistake import Finding, unless_refused
 from posenc.diagnosis.mixed_arrays import Judge, judge_of, one_at_a_time, passed_over
-from posenc.diagnosis.named_arrays import POSITION_NAMES, named_arrays, on_host
-from posenc.diagnosis.position_fields import shown_by
-from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
-from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
+from posenc.diagnosis.named_arrays import named_arrays
+from posenc.diagnosis.rotation.judge_rotated_arrays import judge_rotated_arrays
 from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
 from posenc.encodings.adds.learned import Learned
 from posenc.models.config.sight_rules import hides_later_keys
 from posenc.models.model_positions import LayerGroup, ModelPositions
-
-TOKENS_FIRST = "three axes were read as (tokens, heads, dim), as they agree so; layout='bthd' says it"
-EITHER_FIRST = (
-    "three axes are read as (heads, tokens, dim); as (tokens, heads, dim) they agree: layout='bthd' says that"
-)
-WITHOUT_TEMPERATURE = Finding(
-    "query temperature",
-    "The logits are q·k without the factor of the query's position.",
-    "Multiply queries by the query_temperature of the layer, which posenc.models.from_config states; if q was dumped "
-    "after that, dump it before.",
-)
-#: No layer has more heads: a longer axis is that of tokens.
-MOST_HEADS = 256
 
 
 def judge_arrays(
@@ -108,39 +90,4 @@ def _judge_values(
         return judge_learned_rows(learned, named_arrays(arrays))
     if judge == "bias":
         return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
-    group = next((group for group in groups if group.rotary_encoding is not None), next(iter(groups), None))
-    logit_factor, temperature = (group.logit_factor, group.query_temperature) if group else (1.0, None)
-    axes = max((group.rotary_encoding.axes for group in groups if group.rotary_encoding is not None), default=1)
-    arrays = _with_coordinates_last(arrays, axes)
-    evidence = rotation_evidence(arrays, layout, logit_factor, temperature)
-    if temperature is not None and not agrees(groups, wanted, evidence, length):
-        without = rotation_evidence(arrays, layout, logit_factor)
-        if agrees(groups, wanted, without, length):
-            looked_at = shown_by(*evidence.kinds())
-            return Diagnosis(False, (WITHOUT_TEMPERATURE,), compared=evidence.width(), looked_at=looked_at)
-    first = _first_axis(arrays) if layout is None else 0
-    if first and not agrees(groups, wanted, evidence, length):
-        tokens_first = unless_refused(lambda: rotation_evidence(arrays, "bthd", logit_factor, temperature))
-        if tokens_first is not None and agrees(groups, wanted, tokens_first, length):
-            # Heads that are taken for positions agree so too: of an axis that may be one of heads, nobody can tell.
-            read, note = (tokens_first, TOKENS_FIRST) if first > MOST_HEADS else (evidence, EITHER_FIRST)
-            verdict = judge_rotations(groups, wanted, [("", read)], length)
-            return replace(verdict, notes=(*verdict.notes, note))
-    return judge_rotations(groups, wanted, [("", evidence)], length)
-
-
-def _first_axis(arrays: Mapping[str, Any]) -> int:
-    """Length of the first axis of three-axis q and k, if it is longer than the second and so may be tokens; else 0."""
-    shapes = [on_host(arrays[name]).values.shape for name in ("q", "k") if name in arrays]
-    of_three = [shape for shape in shapes if len(shape) == 3]
-    return min((shape[0] for shape in of_three), default=0) if all(one[0] > one[1] for one in of_three) else 0
-
-
-def _with_coordinates_last(arrays: Mapping[str, Any], axes: int) -> Mapping[str, Any]:
-    """Arrays with positions (axes, n) or (axes, batch, n), as M-RoPE models hold them, moved to (..., n, axes)."""
-    found = dict(arrays)
-    for name in POSITION_NAMES if axes > 1 else ():
-        held = on_host(found[name]) if name in found else None
-        if held is not None and held.values.ndim in (2, 3) and held.values.shape[0] == axes != held.values.shape[-1]:
-            found[name] = held._replace(values=np.moveaxis(held.values, 0, -1))
-    return found
+    return judge_rotated_arrays(groups, wanted, arrays, layout, length)
