@@ -186,9 +186,10 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
         ValueError: `value` holds other numbers than 0 and 1.
     """
     if isinstance(value, list | tuple):
-        value = _even(name, value)
-        if value.dtype.kind not in "biuf":
+        even = _even(name, value)
+        if even.dtype.kind not in "biuf":
             raise TypeError(f"{name} must hold truth values; got {validation.shown(value)}. Give true or false.")
+        value = even
     if library_name(value) is None:
         raise TypeError(f"{name} must be an array of truth values; got {validation.shown(value)}. Give true or false.")
     validation.rank(name, whole_array(name, value))
