@@ -116,7 +116,7 @@ def results(folder: Path) -> None:
 
 
 #: Lines that no width breaks: commands and options to copy.
-TO_COPY = re.compile(r" +(?:posenc|transformers:|vLLM:|llama\.cpp:) |usage:")
+TO_COPY = re.compile(r" +(?:posenc|transformers, keys of config\.json:|vLLM:|llama\.cpp:) |usage:")
 
 
 def check_terminal(commands: list[tuple[int | str, ...]], folder: Path, columns: int = 80) -> list[str]:

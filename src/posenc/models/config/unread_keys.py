@@ -63,8 +63,9 @@ def notes_of_unread_keys(fields: Fields, row: ModelType, model_type: str) -> tup
     if known is UNKNOWN_CLASS:  # `note_of_unknown_windows` names the others
         attention, schedule = [key for key in attention if not WINDOW_NAMES.search(key)], []
     stated = [(key, fields.where + key, fields.data[key]) for key in dict.fromkeys((*keys, *attention, *schedule))]
-    left = [one for one in stated if not {*one[:2]} & fields.options.waive]
-    fields.mark_waived(*(one[1:] for one in stated if one not in left))
+    waived = {key for key, place, _ in stated if {key, place} & fields.options.waive}
+    left = [one for one in stated if one[0] not in waived]
+    fields.mark_waived(*((place, value) for key, place, value in stated if key in waived))
     if known is UNKNOWN_CLASS:
         return of_unknown_type(model_type, left)
     kept = _kept_by_caches(fields, row)
