@@ -72,6 +72,7 @@ def test_position_ids_show_which_coordinate_a_pair_reads(name: str, tmp_path: Pa
     every(COORDINATES, check)
 
 
+@pytest.mark.nightly
 def test_an_engine_that_leaves_softcaps_out_is_read_without_them(tmp_path: Path) -> None:
     folder = write_probe(config_of("gemma2"), tmp_path / "probe", length=64)
     model = load(folder)

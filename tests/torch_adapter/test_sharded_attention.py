@@ -153,6 +153,7 @@ def on_processes(count, *arguments):
             rank.kill()
 
 
+@pytest.mark.nightly
 def test_two_processes_attend_as_one_does():
     few = [RECORDS.index(encoding) for encoding in (RoPE(dim=8), *firsts("T5Bias", "PaTH", "TransformerXL"))]
     ran = on_processes(2, "zigzag", *few)
