@@ -155,6 +155,7 @@ def test_a_needle_is_found_where_the_whole_answer_is_the_likeliest(folders, tmp_
     assert by_length == {160: (0.75,) * 5, 320: (0.75,) * 5, 480: (0.0,) * 5, 640: (0.0,) * 5}
 
 
+@pytest.mark.nightly
 def test_the_command_goes_on_where_it_was_killed(folders, tmp_path, capsys):
     out = tmp_path / "out"
     words = ["extend", "--model", str(folders / "llama"), "--text", str(folders / "text.txt"), "--out", str(out)]

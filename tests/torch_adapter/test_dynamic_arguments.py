@@ -74,7 +74,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "InputLayer": lambda x, places, number, count: INPUT(places[None] % 50),
     "embed": lambda x, places, number, count: embed(places[None], WEIGHT, x[0, 0], scale=number),
 }
-DAILY = ("a rotation", "a rotation, causal", "a bias", "a score", "rotate_normed")
+DAILY = ("a rotation, causal", "a score")
 
 
 def compare(call: Callable[..., Any], backend: str) -> None:
