@@ -19,6 +19,8 @@ torch.manual_seed(0)
 sizes = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 32, "num_attention_heads": 2}
 model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=2, **sizes)).eval()
 wrong = LlamaForCausalLM(model.config).eval()
+failing = LlamaForCausalLM(model.config).eval()
+failing.model.layers[0].mlp.forward = lambda x: {}["loss"]
 own = wrong.model.rotary_emb.forward
 wrong.model.rotary_emb.forward = lambda x, position_ids: own(x, position_ids - position_ids[:, :1])
 
@@ -80,10 +82,21 @@ def test_an_error_of_ones_own_function_is_told_from_a_fault_of_posenc(run):
         assert got.err.endswith(f"posenc trace: {said}\n")
         assert f"{Path('src', 'posenc', 'cli')}" not in got.err
 
-    told("broken", 19, "KeyError: 'loss'")
-    told("leaves", 23, "SystemExit: 0")
+    told("broken", 21, "KeyError: 'loss'")
+    told("leaves", 25, "SystemExit: 0")
     wide = run("mine.py:model", "--run", "mine.py:too_wide")
     assert (wide.code, "in too_wide\n" in wide.err, "fault of posenc" in wide.err) == (2, True, False), wide.err
+
+
+def test_an_error_of_ones_own_model_is_told_from_a_fault_of_posenc(posenc, run):
+    config = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 2, "num_hidden_layers": 2}
+    Path("config.json").write_text(json.dumps(config))
+    for words in (("trace",), ("doctor", "config.json")):
+        got = posenc(*words, "mine.py:failing")
+        assert got.code == 2, got
+        assert f"posenc {words[0]}: mine.py, line 10: KeyError: 'loss'. Your code raised it" in got.err, got.err
+    got = posenc("audit", "mine.py:failing")
+    assert (got.code, "LlamaForCausalLM, which raises KeyError: 'loss'" in got.err) == (2, True), got
 
 
 def test_an_audit_is_printed(posenc, tmp_path, monkeypatch):

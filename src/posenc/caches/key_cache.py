@@ -203,7 +203,7 @@ def key_cache(
         key_positions: (m,) or (batch, m), with a last axis of coordinates for encodings that have several.
         encodings: Those of attention.
         layout: Order of the axes of k and v, "bhtd" or "bthd".
-        rotated: Whether to rotate them here, now. False beside a score, which reads keys as they are, and for PoPE,
+        rotated: Whether to rotate them here, now. False with a score, which reads keys as they are, and for PoPE,
             whose rotated keys are wider.
         hidden: Inputs of the layer at these tokens, (batch, m, model_dim), for encodings that read them at keys.
 

@@ -38,7 +38,7 @@ class DoctorVerb(Verb):
     probabilities, whose mask shows the window; with positions where they are not 0, 1, 2, ...; for ALiBi and T5, bias,
     or q, k and logits of all heads, and the table; for positions that are added, table, or embeddings and
     hidden_states. Mistakes are tried alone, then of some heads, rows or one side, then in pairs; those that would
-    explain almost anything beside another are tried alone. Differences that no logit can show are not flagged: other
+    explain almost anything with another are tried alone. Differences that no logit can show are not flagged: other
     spellings, one shift of all positions under a rotation, float32 rounding.
 
     Exit code: 0 when they agree in everything that positions are, 1 when they differ, 2 when they cannot be compared, 3

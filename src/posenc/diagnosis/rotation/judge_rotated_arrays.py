@@ -57,30 +57,31 @@ def judge_rotated_arrays(
     logit_factor, temperature = (group.logit_factor, group.query_temperature) if group else (1.0, None)
     axes = max((group.rotary_encoding.axes for group in groups if group.rotary_encoding is not None), default=1)
     arrays = _with_coordinates_last(arrays, axes)
-    evidence = rotation_evidence(arrays, layout, logit_factor, temperature)
+    read = partial(rotation_evidence, arrays, logit_factor=logit_factor, temperature=temperature)
+    evidence = read(layout)
     if temperature is not None and not agrees(groups, wanted, evidence, length):
         without = rotation_evidence(arrays, layout, logit_factor)
         if agrees(groups, wanted, without, length):
             looked_at = shown_by(*evidence.kinds())
             return Diagnosis(False, (WITHOUT_TEMPERATURE,), compared=evidence.width(), looked_at=looked_at)
-    read = partial(rotation_evidence, arrays, logit_factor=logit_factor, temperature=temperature)
     shapes = [on_host(arrays[name]).values.shape for name in ("q", "k") if name in arrays]
     if layout is None:
-        return _judge_without_layout(groups, wanted, read, shapes, length)
+        return _judge_without_layout(groups, wanted, evidence, lambda: read("bthd"), shapes, length)
     return judge_rotations(groups, wanted, [("", evidence)], length)
 
 
 def _judge_without_layout(
     groups: tuple[LayerGroup, ...],
     wanted: Encoding | ModelPositions,
-    read: Callable[..., RotationEvidence],
+    evidence: RotationEvidence,
+    read_tokens_first: Callable[[], RotationEvidence],
     shapes: Sequence[tuple[int, ...]],
     length: int | None,
 ) -> Diagnosis:
     """Compare vectors whose axes nobody stated; refuse them where that decides and either reading may be meant."""
-    evidence, first, tokens_first = read(), _first_axis(shapes), None
+    first, tokens_first = _first_axis(shapes), None
     if first and not agrees(groups, wanted, evidence, length):
-        tokens_first = unless_refused(lambda: read("bthd"))
+        tokens_first = unless_refused(read_tokens_first)
         if tokens_first is not None and agrees(groups, wanted, tokens_first, length):
             # Heads that are taken for positions agree so too: of an axis that may be one of heads, nobody can tell.
             if first <= MOST_HEADS:

@@ -191,7 +191,7 @@ def one_rotation(
                 f"{validation.shown(stated[0])}. Add it."
             )
         values = _completed(fields, rope, _defaults(known.filled), keys, known)
-        note_overridden(fields, values, _beside_scaling(fields, name))
+        note_overridden(fields, values, _next_to_scaling(fields, name))
         return _frozen(values)
     absent = (None if fields.states("rope_parameters") else _defaults(known.absent)) or _defaults(known.filled)
     return _frozen(_completed(fields, {}, absent, keys, known))
@@ -205,12 +205,12 @@ def rope_values(rope: Mapping[str, Any], source: Source, path: str, *, older_typ
     return values
 
 
-def _beside_scaling(fields: Fields, name: str) -> tuple[Value, ...]:
+def _next_to_scaling(fields: Fields, name: str) -> tuple[Value, ...]:
     """Return the values of a rope_parameters next to rope_scaling, which counts in its place."""
-    beside = fields.data.get("rope_parameters") if name == "rope_scaling" else None
-    if not isinstance(beside, Mapping) or nested(beside):
+    overridden = fields.data.get("rope_parameters") if name == "rope_scaling" else None
+    if not isinstance(overridden, Mapping) or nested(overridden):
         return ()
-    return tuple(rope_values(beside, "file", f"{fields.where}rope_parameters.").values())
+    return tuple(rope_values(overridden, "file", f"{fields.where}rope_parameters.").values())
 
 
 def note_overridden(fields: Fields, counting: Mapping[str, Value], stated: Iterable[Value]) -> None:
@@ -233,14 +233,14 @@ def _completed(
     fields: Fields, rope: Mapping[str, Value], filled: Mapping[str, Value], keys: Mapping[str, str], known: ConfigClass
 ) -> dict[str, Value]:
     """Complete rope values from keys next to the rope dict and from class defaults; a null in the file stays null."""
-    values, beside = dict(rope), []
+    values, others = dict(rope), []
     for name, key in keys.items():
         if key in fields.options.stated or (name not in values and fields.states(key)):
             values[name] = replace(fields.require(key), name=name)
         elif name not in values and key in fields.data:
             values[name] = Value(name, None, "file", fields.where + key)
         elif (outer := fields.get(key, listed=False)) is not None:
-            beside.append(replace(outer, name=name))
+            others.append(replace(outer, name=name))
         fields.mark_used(key)
     values |= {name: value for name, value in filled.items() if name not in values}
     if "rope_theta" not in values and (outer := fields.get("rope_theta", listed=False)) is not None:
@@ -252,7 +252,7 @@ def _completed(
     trained = fields.get(TRAINED, listed=False)
     if trained is not None and _frozen(values).rope_type in ("llama3", "yarn", "longrope"):
         values[TRAINED] = trained
-    note_overridden(fields, values, (*rope.values(), *beside))
+    note_overridden(fields, values, (*rope.values(), *others))
     return values
 
 
