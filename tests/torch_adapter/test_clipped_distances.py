@@ -130,3 +130,18 @@ def test_what_a_band_cannot_take_goes_as_before(fused):
         got, want = attention(x, k, v, **given), attention(x, k, v, **given, impl="reference")
         assert (got - want).abs().max() <= 1e-12
     assert not fused
+
+
+@pytest.mark.parametrize(("clip", "calls"), [(256, 1), (257, 0)])
+def test_near_keys_of_a_wide_table_are_not_all_held_at_once(fused, clip, calls):
+    """Their logits at 1,000 distances take as much as 16 outputs of 64 channels; a tile holds those of few queries."""
+    tokens = 8 * 257
+    q, k, v = torch.randn(3, 1, 1, tokens, WIDTH, generator=torch.Generator().manual_seed(0)).unbind()
+    made, at = module(posenc.Shaw(dim=WIDTH, clip=clip), seed=1), torch.arange(tokens)
+    given = {"query_positions": at, "key_positions": at, "encodings": [made], "causal": True, "layout": "bhtd"}
+    with torch.no_grad():
+        got = attention(q, k, v, **given)
+        last = {**given, "query_positions": at[-9:]}
+        want = attention(q[:, :, -9:].double(), k.double(), v.double(), **last, impl="reference")
+    assert (got[:, :, -9:] - want).abs().max() <= 2.0**-15 * max(1.0, want.abs().max())
+    assert len(fused) == calls

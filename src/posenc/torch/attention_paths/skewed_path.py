@@ -32,8 +32,9 @@ from posenc.torch.attention_paths.visible import (
 
 #: Numbers in the logits of a tile, 1 MiB in float32, which a processor's second cache holds; queries of a tile.
 NUMBERS, QUERIES = 1 << 18, 128
-#: Keys beyond those with vectors of their own are attended to by themselves where all are so many times as many.
-FEWER = 8
+#: Keys beyond those with vectors of their own are attended to by themselves where all are so many times as many, and
+#: those with own vectors no more than so many: their logits are made for all queries at once.
+FEWER, NEAREST = 8, 256
 #: Keys of a block at least, since each block costs calls.
 FEWEST_KEYS = 16
 
@@ -200,7 +201,8 @@ def _near_window(call: AttentionCall, scores: list[_Score]) -> tuple[int, int | 
         return None
     before = max(-least for least, _ in within) - 1
     after = None if call.causal else max(most for _, most in within) - 1
-    few = FEWER * (before + 1 + (after or 0)) <= call.keys
+    near = before + 1 + (after or 0)
+    few = near <= NEAREST and FEWER * near <= call.keys
     return (before, after) if few and min(before, after or 0) >= 0 else None
 
 
