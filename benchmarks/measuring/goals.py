@@ -233,6 +233,7 @@ SIXTEEN = (
 TABLE_REASON = (
     "a product in double precision for each pair and the test of its rounding take about as long as the memory does"
 )
+IMPORT_REASON = "opening the library and telling PyTorch's autograd of it take most, and about as much as each other"
 LOOKUP_REASONS = {
     f"module of Learned, {what}, bfloat16, trained": "the gradient of a bfloat16 table is summed in float32, in one of "
     "the same size, and rounded once; PyTorch's embedding sums it in bfloat16"
@@ -243,6 +244,7 @@ REASONS_OF = {
     "avx512bf16": {
         **ATTENTION_REASONS,
         **LOOKUP_REASONS,
+        "decoding, 32 rows, float32": "a copy of queries and keys alone takes as long",
         "decoding, 32 rows, bfloat16": "these tokens lie in the caches, where the operator alone takes about twice as "
         "long as a copy",
         "forward and backward": "gradients are rotated into new memory, for others may hold the one that comes; the "
@@ -252,6 +254,8 @@ REASONS_OF = {
         "without the binary, adjacent": "PyTorch's complex product fuses a product and a sum on some processors, which "
         "are not the bits of the reference",
         "new memory, default malloc": "memory is mapped and cleared page by page, which takes most of the time",
+        "cosines and sines, 100 000": TABLE_REASON,
+        "import of the kernels": IMPORT_REASON,
     }
 }
 REASONS = {
@@ -280,7 +284,6 @@ REASONS = {
     f"of the words'",
     "cosines and sines, 100 000": TABLE_REASON,
     "sinusoidal table, 100 000": TABLE_REASON,
-    "import of the kernels": "opening the library and telling PyTorch's autograd of it take most, and about as much as "
-    "each other",
+    "import of the kernels": IMPORT_REASON,
     "ALiBi": "a mask is read, where a kernel that knew slopes would compute it",
 }
