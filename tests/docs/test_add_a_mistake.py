@@ -46,6 +46,7 @@ def copy(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("copy")
     shutil.copytree(ROOT / "src" / "posenc", root / "src" / "posenc", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests" / "diagnosis", root / "tests" / "diagnosis")
+    shutil.copy(ROOT / "tests" / "effort.py", root / "tests")
     return root
 
 
