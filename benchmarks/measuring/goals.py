@@ -8,7 +8,7 @@ for rotations in place.
 from __future__ import annotations
 
 from attention_cost.attention_goals import ATTENTION, ATTENTION_REASONS
-from attention_cost.attention_model_lengths import MODEL_LENGTHS
+from attention_cost.attention_model_lengths import MODEL_LENGTHS, SLOWEST
 from jax_cost.jax_goals import JAX
 from measuring.goal import Goal
 from measuring.ours import CLONE, COPY, IN_PLACE, MADE, MULTIPLY, NEW
@@ -196,6 +196,19 @@ SCALE = (
     *(Goal(f"memory at a million tokens, bytes: {name}", "scale", f"bytes beyond what is given: {name}", "1048576", "",
         2.0**20, "") for name in (IN_PLACE, MADE)),
 )  # fmt: skip
+#: A whole model is never slower than stock; DINOv3 rotates in a way of its own, which `accelerate` refuses.
+WHOLE_MODELS = tuple(
+    Goal(f"a whole model against stock, {case}", "whole_models", case, "posenc, accelerate", "stock", SLOWEST, "")
+    for case in (
+        *(
+            f"{model}, {step}"
+            for model in ("Llama, float32", "Llama, bfloat16", "Qwen3, float32")
+            for step in ("prefill of 512 tokens", "a token after 512", "training step")
+        ),
+        "ModernBERT, float32, forward",
+        "ModernBERT, float32, training step",
+    )
+)
 HUB = "Hugging Face kernels-community on CPU"
 HUB_WHY = "it is no package that can be pinned, and needs AVX-512 for bfloat16"
 ABSENT = (
@@ -216,6 +229,7 @@ REST: tuple[Goal, ...] = (
     *SCALE,
     *ATTENTION,
     *MODEL_LENGTHS,
+    *WHOLE_MODELS,
     *ABSENT,
 )
 

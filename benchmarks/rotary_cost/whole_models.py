@@ -50,6 +50,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "DINOv3 ViT": lambda: transformers.DINOv3ViTModel(transformers.DINOv3ViTConfig(**VISION)),
 }
 DECODERS = ("Llama", "Qwen3")
+#: Rounds of a step; a step of one token is short, and rounds differ by a tenth and more.
+ROUNDS, ROUNDS_OF_A_TOKEN = 21, 301
 Step = Callable[[Any], torch.Tensor]
 
 
@@ -63,11 +65,13 @@ def run() -> list[dict[str, Any]]:
             if kind in DECODERS:
                 steps[f"a token after {TOKENS}"] = decoding(model)
             steps["training step"] = training(model)
-            cases += [case(f"{kind}, {name_of(dtype)}, {what}", model, step) for what, step in steps.items()]
+            for what, step in steps.items():
+                rounds = ROUNDS_OF_A_TOKEN if what.startswith("a token") else ROUNDS
+                cases.append(case(f"{kind}, {name_of(dtype)}, {what}", model, step, rounds))
     return cases
 
 
-def case(name: str, model: Any, step: Step) -> dict[str, Any]:
+def case(name: str, model: Any, step: Step, rounds: int) -> dict[str, Any]:
     expected = step(model).float()
     # As many roundings as channels are summed, of numbers as large as the largest.
     eps = torch.finfo(model.dtype).eps
@@ -89,7 +93,7 @@ def case(name: str, model: Any, step: Step) -> dict[str, Any]:
         OURS: accelerated,
         WITHOUT: floor(without),
     }
-    return compared(name, STOCK, variants, expected, bound, rounds=7)
+    return compared(name, STOCK, variants, expected, bound, rounds=rounds)
 
 
 def inputs(model: Any, tokens: int) -> dict[str, torch.Tensor]:

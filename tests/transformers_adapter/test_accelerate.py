@@ -8,10 +8,16 @@ import pytest
 import torch
 import transformers
 
-from posenc.transformers import accelerate, accelerated_attention
+from posenc.transformers import accelerate, accelerated_attention, accelerated_model
 from transformers_adapter.tiny_models import TOKENS, model
 
 KINDS = ("Llama", "Qwen3", "Gemma3", "GPTNeoX", "GPTJ", "Glm4")
+
+
+@pytest.fixture(autouse=True)
+def rotations_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours takes the few numbers of these small models too."""
+    monkeypatch.setattr(accelerated_model, "FEWEST", 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -29,6 +35,27 @@ def test_the_same_logits_before_within_and_after(kind: str) -> None:
     assert torch.equal(after, before)
     assert [type(module).forward for module in one.modules()] == forwards
     assert not any("forward" in module.__dict__ for module in one.modules())
+
+
+def test_few_queries_keep_the_model_s_own_rotation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows of 7 tokens, 4 heads of 12 and 2 layers."""
+    one, calls = model("Llama"), []
+    rotate = accelerated_model.rotate
+    with torch.no_grad(), accelerate(one):
+        monkeypatch.setattr(accelerated_model, "rotate", lambda *a, **b: calls.append(a) or rotate(*a, **b))
+        for fewest, ours in ((2 * 7 * 4 * 12, 2), (2 * 7 * 4 * 12 + 1, 0), (1 << 16, 0)):
+            monkeypatch.setattr(accelerated_model, "FEWEST", fewest)
+            calls.clear()
+            one(TOKENS)
+            assert len(calls) == ours
+
+
+def test_compiled_calls_of_any_size_rotate_by_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerated_model, "FEWEST", 1 << 16)
+    either = accelerated_model._of_many(torch.sin, torch.cos)
+    x = torch.ones(3)
+    assert torch.equal(torch.compile(either, backend="eager", fullgraph=True)(x), x.sin())
+    assert torch.equal(either(x), x.cos())
 
 
 def test_layers_that_do_not_rotate_are_left_alone() -> None:
