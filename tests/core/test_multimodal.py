@@ -15,7 +15,7 @@ from every import every
 from oracles import multimodal_requests
 from posenc import positions
 from posenc.positions import SliceMarks, glm_image, minicpm_v, multimodal, show, span_types, token_types
-from posenc.positions.families import FAMILIES, SGLANG
+from posenc.positions.families import ENGINES, FAMILIES, SGLANG
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "multimodal.json").read_text())["entries"]
 
@@ -45,6 +45,15 @@ def test_golden_ids_are_of_every_rule_of_both_engines() -> None:
     assert rules == set(FAMILIES.values())
     own = {family for family, rule in SGLANG.items() if rule not in FAMILIES.values()}
     assert own == {family for engine, family in asked if engine == "sglang"}
+
+
+@pytest.mark.parametrize("family", ["qwen3-vl", "qwen3.5", "qwen4", "glm-4v"])
+def test_engines_agree_where_each_frame_is_a_picture_of_its_own(family: str) -> None:
+    kinds = [0, *[2] * 2, 0, *[2] * 2, 0]
+    asked = {"merge": 2, "video_grid_thw": [[2, 2, 4]]}
+    found = [multimodal(family, kinds, engine=engine, **asked).coordinates.tolist() for engine in ENGINES]
+    assert found[0] == found[1]
+    assert found[0][1:3] == [[1, 1, 1], [1, 1, 2]]
 
 
 def test_a_chunk_is_a_slice_of_the_whole_and_goes_on_behind_it() -> None:
@@ -136,6 +145,17 @@ def test_a_batch_may_have_no_rows(family: str, shape: tuple[int, ...]) -> None:
         placed = multimodal(family, none, merge=None if family == "gemma-3" else 2)
     assert placed.coordinates.shape == shape
     assert placed.delta.shape == placed.following.shape == (0,)
+
+
+def test_a_row_of_slices_is_placed_as_a_batch_of_one() -> None:
+    """An image of one row of two tokens, its marks, and a token of text behind it."""
+    kinds, ids = [0, 1, 1, 0, 0], [8, 1, 1, 9, 2]
+    placed = minicpm_v(kinds, ids, marks=MARKS, merge=4, target_sizes=[[4, 8]])
+    batch = minicpm_v([kinds], [ids], marks=MARKS, merge=4, target_sizes=[[4, 8]])
+    assert placed.coordinates.tolist() == batch.coordinates[0].tolist()
+    assert (placed.delta, placed.following) == (batch.delta[0], batch.following[0]) == (-1, 4)
+    unmerged = minicpm_v(kinds, ids, marks=MARKS, merge=1, target_sizes=[[1, 2]])
+    assert unmerged.coordinates.tolist() == placed.coordinates.tolist()
 
 
 VIDEO = {"merge": 2, "video_grid_thw": [[2, 2, 2]]}

@@ -122,7 +122,7 @@ def test_keys_that_windows_and_chunks_show():
 
 
 MISTAKES = {
-    "lengths must sum to tokens, 6; got 5": lambda: packed([3, 2], tokens=6),
+    "lengths must sum to tokens, 6; got 5\\. Count": lambda: packed([3, 2], tokens=6),
     "lengths must sum to the same in every row, 5; got 4 in row 1": lambda: packed([[3, 2], [4]]),
     "lengths must be an integer from 0 to 1073741824; got -1": lambda: packed([3, -1]),
     "lengths must be an integer from 0 to 1073741824; got 1.5": lambda: packed([1.5]),
@@ -284,6 +284,20 @@ def test_an_embedding_is_added_in_the_precision_of_what_it_is_added_to():
     table = encoding.embed(places, dtype=torch.float64)
     assert encoding.attach(torch.zeros((3, 4), dtype=torch.float64), places).equal(table)
     assert not table.equal(table.to(torch.float32).to(torch.float64))
+
+
+def test_embeddings_that_fit_into_no_memory_are_named():
+    with pytest.raises(ValueError, match=r"^x must need at most \d+ bytes at once; got 4503599627370496 numbers of 4"):
+        Sinusoidal(dim=4).attach(np.broadcast_to(np.float32(0), (2**50, 1, 4)), [0])
+
+
+def test_more_documents_than_fit_into_memory_are_not_read():
+    class Endless:
+        def __len__(self):
+            return 2**50
+
+    with pytest.raises(ValueError, match=r"^lengths must need at most"):
+        packed(Endless())
 
 
 def test_keys_in_order_give_back_what_they_were_given():

@@ -111,3 +111,21 @@ def test_the_inverse_turns_each_head_back():
     assert rotation.inverse().heads == rotation.heads
     back = rotation.inverse()(rotation(x, layout="bhtd"), layout="bhtd")
     assert np.abs(back - x).max() < rotation.dim * 2**-50
+
+
+def test_the_inverse_of_a_scaled_rotation_turns_each_head_back():
+    angles = np.random.default_rng(1).normal(size=(2, 3, 2))  # heads, tokens, pairs
+    rotation = Rotation(1.5 * np.cos(angles), 1.5 * np.sin(angles), Pairing("halves", 4, 4), 1.5, 2)
+    x = np.random.default_rng(0).normal(size=(1, 2, 3, 4))
+    assert rotation.inverse().heads == 2
+    back = rotation.inverse()(rotation(x, layout="bhtd"), layout="bhtd")
+    assert np.abs(back - x).max() < 4 * 2**-50
+
+
+def test_rotations_of_heads_meet_grouped_heads_one_by_one():
+    angles = np.random.default_rng(1).normal(size=(6, 3, 2))  # heads, tokens, pairs
+    rotation = Rotation(np.cos(angles), np.sin(angles), Pairing("halves", 4, 4), heads=6)
+    x = np.random.default_rng(0).normal(size=(2, 6, 3, 4))
+    by_head = rotation(x, layout="bhtd").swapaxes(1, 2)
+    grouped = x.swapaxes(1, 2).reshape(2, 3, 2, 3, 4)
+    assert np.array_equal(rotation(grouped, layout="btkgd"), by_head.reshape(grouped.shape))

@@ -44,6 +44,32 @@ NOTED: list[tuple[dict[str, Any], dict[str, str]]] = [
 ]  # fmt: skip
 
 
+RECORDING = ("chunk_length", "chunk_left_context", "chunk_right_context", "fifo_length")
+GROUPED = ("patch_size", "patching_threshold", "max_patch_length")
+POOLED = tuple(f"{side}_aggregation_{size}" for side in ("q", "kv") for size in ("kernel_size", "stride"))
+SOUND = ("position_id_per_seconds", "seconds_per_chunk")
+#: Keys of whole numbers that are noted as they stand: of what type, beside what.
+COUNTED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+    ({"model_type": "nemotron3_diarization", "audio_config": {}}, RECORDING),
+    ({"model_type": "blt", "global_config": {}}, GROUPED),
+    ({"model_type": "efficientloftr"}, POOLED),
+    ({"model_type": "minicpm_ocr_vision"}, ("insert_layer_id",)),
+    ({"model_type": "minicpmv4_6_vision"}, ("insert_layer_id",)),
+    ({"model_type": "minicpmv4_7_vision"}, ("insert_layer_id",)),
+    ({"model_type": "qwen2_5_omni_thinker"}, SOUND),
+    ({"model_type": "qwen2_5_omni_talker"}, (*SOUND, "spatial_merge_size")),
+    ({"model_type": "qwen3_omni_moe_thinker", "text_config": {"head_dim": 128}}, SOUND[:1]),
+    ({"model_type": "Qwen3OmniMoeTalkerConfig"}, (*SOUND[:1], "spatial_merge_size")),
+]
+NOTED += [
+    (
+        {**config, **{key: 17 + place for place, key in enumerate(keys)}},
+        {key: str(17 + place) for place, key in enumerate(keys)},
+    )
+    for config, keys in COUNTED
+]
+
+
 @pytest.mark.parametrize(("config", "noted"), NOTED, ids=[one[0]["model_type"] for one in NOTED])
 def test_facts_are_noted_and_kept_by_a_manifest(config: dict[str, Any], noted: dict[str, str]) -> None:
     model = from_config(config)

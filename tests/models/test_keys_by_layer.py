@@ -9,6 +9,7 @@ import pytest
 from every import every
 from posenc import ALiBi, Learned, Linear, Partial, PowerTemperature, RoPE
 from posenc.models import from_config
+from posenc.models.config.config_classes import ConfigClass
 from posenc.models.pair_rotation import unwrapped
 
 
@@ -311,3 +312,14 @@ def test_what_the_class_of_step3p5_drops_is_refused() -> None:
                 {"model_type": "step3p5", "num_hidden_layers": 2, "rope_parameters": dropped,
                  "layer_types": ["full_attention", "sliding_attention"]}
             )  # fmt: skip
+
+
+def test_every_layer_of_mistral_large_4_chooses_its_keys():
+    assert types("mistral_large4_text", num_hidden_layers=3) == ["indexed_attention"] * 3
+
+
+@pytest.mark.parametrize("key", ["rope_type", "type"])
+def test_a_share_outside_counts_for_scaled_layers_alone(key: str):
+    known = ConfigClass(ignores=("partial_rotary_factor",))
+    for kind, ignored in (("yarn", ()), ("default", ("partial_rotary_factor",))):
+        assert known.ignored_keys({"rope_parameters": {"full_attention": {key: kind}}}) == ignored

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from posenc import Partial, RoPE
+from posenc import Partial, RoPE, Shaw
 from posenc.diagnosis import diagnose
 from posenc.models import ModelPositions, diff, from_config
 from posenc.models.layer_sentences import in_words
@@ -208,3 +208,23 @@ def test_pairs_of_a_tower_are_named_as_its_patches_are() -> None:
     for model_type, first in (("pixtral", "row has"), ("gemma4_vision", "column has")):
         group = next(group for group in read(model_type).groups if group.rotary_encoding is not None)
         assert first in in_words(group)[0].partition("of which ")[2][:10]
+
+
+def test_layers_of_beit_see_the_whole_window() -> None:
+    (group,) = read("beit", use_relative_position_bias=True).groups
+    assert (group.attention, group.layers) == ("full_attention", tuple(range(12)))
+
+
+@pytest.mark.parametrize("model_type", ["donut-swin", "maskformer-swin"])
+def test_kin_of_swin_with_a_table_is_refused(model_type: str) -> None:
+    assert all(group.attention != "embedding" for group in read(model_type).groups)
+    with pytest.raises(
+        ValueError, match=r"^use_absolute_embeddings must be false to be read; got True, a table with a"
+    ):
+        read(model_type, use_absolute_embeddings=True)
+
+
+def test_clipped_distances_of_keys_alone_say_so() -> None:
+    (group,) = read("wav2vec2-bert", position_embeddings_type="relative_key").groups
+    assert group.encodings == (Shaw(64, clip=64, ahead=8),)
+    assert group.notes == ("distances have vectors for keys alone: relative_values are zeros",)
