@@ -152,3 +152,9 @@ def test_positions_are_shifted_by_a_million_million_at_most():
     assert np.abs(positions.augmented([0, 1], np.random.default_rng(0), shift=1e12)).max() <= 1e12 + 1
     with pytest.raises(ValueError, match=r"^shift must be a finite number from 0 to 1e\+12"):
         positions.augmented([0, 1], np.random.default_rng(0), shift=np.nextafter(1e12, 2e12))
+
+
+def test_a_grid_may_start_far_below_zero():
+    assert positions.grid(1, 2, start=-(2**53)).tolist() == [[-(2**53)] * 2, [-(2**53), 1 - 2**53]]
+    with pytest.raises(ValueError, match=r"^start must be an integer from -9007199254740992 to "):
+        positions.grid(1, 2, start=-(2**53) - 1)

@@ -228,3 +228,18 @@ def test_clipped_distances_of_keys_alone_say_so() -> None:
     (group,) = read("wav2vec2-bert", position_embeddings_type="relative_key").groups
     assert group.encodings == (Shaw(64, clip=64, ahead=8),)
     assert group.notes == ("distances have vectors for keys alone: relative_values are zeros",)
+
+
+def test_windows_of_sam_and_the_base_of_dbrx_have_notes() -> None:
+    _, whole, windowed = read("sam_vision_model").groups
+    assert (whole.attention, whole.notes) == ("full_attention", ())
+    assert windowed.attention == "window_attention"
+    assert windowed.notes == ("positions are rows and columns within a window; windows are not shifted",)
+    (group,) = read("dbrx").groups
+    assert group.notes == ("transformers 5.23.0 rotates by rope_parameters alone, and ignores attn_config.rope_theta",)
+
+
+def test_squares_of_patches_have_a_side_of_at_most_1024() -> None:
+    assert read("qwen2_vl_vision", spatial_merge_size=1024).groups[-1].patches.merge == 1024
+    with pytest.raises(ValueError, match=r"^spatial_merge_size must be an integer from 1 to 1024; got 1025"):
+        read("qwen2_vl_vision", spatial_merge_size=1025)
