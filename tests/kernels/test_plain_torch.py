@@ -189,7 +189,7 @@ def test_models_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     from transformers import GPTJConfig, GPTJForCausalLM, LlamaConfig, LlamaForCausalLM
 
     monkeypatch.setattr(native, "MISSING", "left out")
-    monkeypatch.setattr(accelerated_model, "FEWEST", 0)
+    monkeypatch.setattr(accelerated_model, "FEWEST_NUMBERS", 0)
     seen: list[torch.Size] = []
     plain = plain_torch.rotate
     monkeypatch.setattr(

@@ -17,7 +17,7 @@ KINDS = ("Llama", "Qwen3", "Gemma3", "GPTNeoX", "GPTJ", "Glm4")
 @pytest.fixture(autouse=True)
 def rotations_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours takes the few numbers of these small models too."""
-    monkeypatch.setattr(accelerated_model, "FEWEST", 0)
+    monkeypatch.setattr(accelerated_model, "FEWEST_NUMBERS", 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -44,18 +44,25 @@ def test_few_queries_keep_the_model_s_own_rotation(monkeypatch: pytest.MonkeyPat
     with torch.no_grad(), accelerate(one):
         monkeypatch.setattr(accelerated_model, "rotate", lambda *a, **b: calls.append(a) or rotate(*a, **b))
         for fewest, ours in ((2 * 7 * 4 * 12, 2), (2 * 7 * 4 * 12 + 1, 0), (1 << 16, 0)):
-            monkeypatch.setattr(accelerated_model, "FEWEST", fewest)
+            monkeypatch.setattr(accelerated_model, "FEWEST_NUMBERS", fewest)
             calls.clear()
             one(TOKENS)
             assert len(calls) == ours
 
 
 def test_compiled_calls_of_any_size_rotate_by_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accelerated_model, "FEWEST", 1 << 16)
+    monkeypatch.setattr(accelerated_model, "FEWEST_NUMBERS", 1 << 16)
     either = accelerated_model._of_many(torch.sin, torch.cos)
     x = torch.ones(3)
     assert torch.equal(torch.compile(either, backend="eager", fullgraph=True)(x), x.sin())
     assert torch.equal(either(x), x.cos())
+
+
+def test_calls_of_any_size_beside_the_cpu_rotate_by_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerated_model, "FEWEST_NUMBERS", 1 << 16)
+    either = accelerated_model._of_many(lambda _: "ours", lambda _: "the model's")
+    assert either(torch.ones(3, device="meta")) == "ours"
+    assert either(torch.ones(3)) == "the model's"
 
 
 def test_layers_that_do_not_rotate_are_left_alone() -> None:

@@ -162,9 +162,9 @@ def _whole_models(results: list[dict[str, Any]]) -> str:
         "that is their share, and no implementation can save more. `accelerate` takes "
         f"{min(ours):.2f} to {max(ours):.2f} times the time of the stock model.\n\n"
         "So expect little of a faster rotation in a large model on a CPU. Calls with queries of fewer than 65,536 "
-        "numbers, such as a token at a time, keep the model's own rotation, which is the faster one there. Ours pays "
-        "where the rotation is a larger part of the step: in long sequences and narrow layers, which mostly read and "
-        "write memory; in 16-bit numbers on processors without instructions for them; and, not measured here, in "
+        "numbers, such as one token of one text, keep the model's own rotation, which is the faster one there. Ours "
+        "pays where the rotation is a larger part of the step: in long sequences and narrow layers, which mostly read "
+        "and write memory; in 16-bit numbers on processors without instructions for them; and, not measured here, in "
         "eager code on a GPU, which launches a kernel for every operation of a rotation."
     )
 

@@ -23,7 +23,7 @@ from posenc.transformers.refusals import check_torch_module, check_unchanged
 NAME = "apply_rotary_pos_emb"
 #: From how many numbers of queries on ours takes no more time in an eager model on a CPU than its own rotation, whose
 #: few operations start sooner than ours: measured on whole models with one thread.
-FEWEST = 1 << 16
+FEWEST_NUMBERS = 1 << 16
 Applied = Callable[..., Any]
 
 
@@ -156,10 +156,10 @@ def _proved_rotation(original: Applied, name: str) -> Applied:
 
 
 def _of_many(ours: Applied, original: Applied) -> Applied:
-    """Make a rotation: ours, or the original for queries of fewer than `FEWEST` numbers in an eager model on a CPU."""
+    """Make a rotation: ours, or the original for fewer than `FEWEST_NUMBERS` of queries in an eager model on a CPU."""
 
     def applied(first: Any, *given: Any, **named: Any) -> Any:
-        few = first.is_cpu and first.numel() < FEWEST and not torch.compiler.is_compiling()
+        few = first.is_cpu and first.numel() < FEWEST_NUMBERS and not torch.compiler.is_compiling()
         return (original if few else ours)(first, *given, **named)
 
     return applied
